@@ -22,6 +22,7 @@ from afresh.errors import (
     StoreError,
     SummarizerUnavailable,
 )
+from afresh.events import PageStep
 from afresh.extract.pool.wire import CHUNK, DIFF, READ
 from afresh.model.fetch import (
     Body,
@@ -75,14 +76,19 @@ class PendingVisit:
         return 2 * len(document.markdown) + LINK_BYTES * len(document.links)
 
 
+def report_step(name: str, url: str, tools: RunTools) -> None:
+    if tools.wants_steps:
+        tools.listener(PageStep(name=name, url=url))
+
+
 async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
     """Fetch a page (steps 1 and 2 of a visit); return None if its host must not be requested now."""
     request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
-    tools.step("request", request.url)
+    report_step("request", request.url, tools)
     failpoint("page.request")
     fetched = await (_fetch_in_span if tools.traced else _fetch)(claim, request, tools)
     if fetched is not None:
-        tools.step("fetch", request.url)
+        report_step("fetch", request.url, tools)
         failpoint("page.fetched")
     return fetched
 
@@ -128,7 +134,7 @@ async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit
     if isinstance(seen, Failed) and seen.retry_after is not None and not tools.hosts.may_defer(url):
         seen = replace(seen, retry_after=None)  # too many deferrals count as a failure, so that the run can end
     if arrived.body_hash is not None:
-        tools.step("extract", url)
+        report_step("extract", url, tools)
         failpoint("page.extracted")
     if isinstance(seen, ReadDocument) and not seen.proven:
         seen = replace(seen, signs=await content_signals(claim, seen.document, tools))
@@ -191,7 +197,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
     """Decide about a page and return the visit; if preparing fails, keep the old content and validators."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
-    tools.step("decide", url)
+    report_step("decide", url, tools)
     failpoint("page.decided")
     try:
         content = await _prepare(arrived, decision, seen, tools)
@@ -206,7 +212,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
         )
         decision = decide(claim.page, failed, tools.policy, tools.clock())
         content = await _prepare(arrived, decision, failed, tools)
-    tools.step("prepare", url)
+    report_step("prepare", url, tools)
     failpoint("page.prepared")
     modified = tools.modified(url) if claim.page.content_hash is not None else None
     hinted = modified is not None and is_dated_newer(modified, claim.page.checked_at, tools.clock())

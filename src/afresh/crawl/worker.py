@@ -12,7 +12,7 @@ from afresh.backoff import next_wait
 from afresh.crawl import run_log
 from afresh.crawl.hosts import HOST_PAUSE_SECONDS, HostDispatcher, Ticket
 from afresh.crawl.tools import RunTools
-from afresh.crawl.visit import PendingVisit, broken_visit, fetch_page, process_page, process_pending
+from afresh.crawl.visit import PendingVisit, broken_visit, fetch_page, process_page, process_pending, report_step
 from afresh.errors import StoreError, StoreUnavailable
 from afresh.events import Notice, Progress
 from afresh.model.fetch import Body
@@ -351,7 +351,7 @@ class Worker:
         )
         failpoint("commit.done")
         for done in written:
-            tools.step("commit", done.claim.page.url)
+            report_step("commit", done.claim.page.url, tools)
         run_log.visits_written(written)
         if tools.scoring is not None:
             tools.scoring.note(written)

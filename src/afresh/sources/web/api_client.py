@@ -108,7 +108,9 @@ class ApiClient:
         if coding is None:
             raise ApiError(f"{host} answered with an unsupported content coding")
         try:
-            data = await answers.gather(response.content, coding, largest, lambda: None)  # no piece extends the deadline
+            data = await answers.gather(
+                response.content, coding, largest, lambda: None
+            )  # no piece extends the deadline
         except answers.CodingError as error:
             raise ApiError(f"the answer of {host} cannot be read: {error}") from None
         except answers.BodyTooLarge:
