@@ -1,12 +1,13 @@
 """Visit a page: steps 1 to 5 in docs/explanation/architecture.md. The worker commits the visit in step 6."""
 
+import asyncio
 import hashlib
 
-from afresh.aio import yield_in_turns
+from afresh.aio import ITEM_CHARACTERS, TURN_CHARACTERS
 from afresh.crawl.decide import decide, request_for
 from afresh.crawl.hosts import fetch_politely
 from afresh.crawl.listing_diff import is_dated_newer, is_dated_unchanged, not_requested
-from afresh.crawl.plausibility import SuspicionAction, is_poison, suspicion_of
+from afresh.crawl.plausibility import CRASHES, SuspicionAction, suspicion_of
 from afresh.crawl.soft_404 import content_signals
 from afresh.crawl.tools import RunTools
 from afresh.dataclass import dataclass, replace
@@ -35,7 +36,6 @@ from afresh.model.fetch import (
     Outcome,
     ReadDocument,
     Refused,
-    Request,
     Seen,
     media_type_of_file,
 )
@@ -83,38 +83,36 @@ def report_step(name: str, url: str, tools: RunTools) -> None:
 
 async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
     """Fetch a page (steps 1 and 2 of a visit); return None if its host must not be requested now."""
-    request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
-    report_step("request", request.url, tools)
+    page, url = claim.page, claim.page.url
+    request = request_for(page, tools.policy, tools.clock(), full=tools.full)
+    report_step("request", url, tools)
     failpoint("page.request")
-    fetched = await (_fetch_in_span if tools.traced else _fetch)(claim, request, tools)
+    fetched: Fetched | None = tools.answers.pop(url, None)
+    if fetched is None:
+        refusal = tools.lister.refusal(url, page.depth)
+        if refusal is not None and not tools.was_ours(url, page.depth):  # the rules changed
+            fetched = Refused(outcome=Outcome.FAILED, reason=refusal)
+    # the root is always requested, because it shows whether the site is available
+    if fetched is None and tools.policy.trust_lastmod and not tools.full and page.depth:
+        modified = tools.modified(url)
+        if modified is not None and is_dated_unchanged(page, modified, tools.policy, tools.clock()):
+            fetched = not_requested(modified)
+    if fetched is None:
+        fetched = await fetch_politely(claim.domain, request, tools)
     if fetched is not None:
-        report_step("fetch", request.url, tools)
+        report_step("fetch", url, tools)
         failpoint("page.fetched")
     return fetched
 
 
-async def _fetch_in_span(claim: Claim, request: Request, tools: RunTools) -> Fetched | None:
-    with sampled_span("look", {"url.full": request.url}) as note:
-        fetched = await _fetch(claim, request, tools)
+async def fetch_page_in_span(claim: Claim, tools: RunTools) -> Fetched | None:
+    with sampled_span("look", {"url.full": claim.page.url}) as note:
+        fetched = await fetch_page(claim, tools)
         if note is not NULL_SPAN:
             code = getattr(fetched, "status_code", None)
             kind = type(fetched).__name__ if fetched else "PutOff"
             note.add({"afresh.look": kind, **({"http.response.status_code": code} if code else {})})
     return fetched
-
-
-async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | None:
-    page, url = claim.page, request.url
-    if (asked := tools.answers.pop(url, None)) is not None:
-        return asked
-    refusal = tools.lister.refusal(url, page.depth)
-    if refusal is not None and not tools.was_ours(url, page.depth):  # the rules changed
-        return Refused(outcome=Outcome.FAILED, reason=refusal)
-    if tools.policy.trust_lastmod and not tools.full and page.depth:  # the root shows whether the site is available
-        modified = tools.modified(page.url)
-        if modified is not None and is_dated_unchanged(page, modified, tools.policy, tools.clock()):
-            return not_requested(modified)
-    return await fetch_politely(claim.domain, request, tools)
 
 
 async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
@@ -160,7 +158,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
     page, policy, code = arrived.claim.page, tools.policy, fetched.status_code
     known_hash = page.content_hash if page.recipe == policy.recipe else None
     came = code or "read"
-    if is_poison(page, arrived.body_hash):
+    if page.crashes >= CRASHES and page.doubt_hash == arrived.body_hash:  # this body crashed the parser
         reason = f"{came}, but not read again: {page.doubt}"
         return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)
     try:
@@ -275,7 +273,12 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
     """Return the content with the links; `children` are those that belong to the source, whatever their depth."""
     plain, numbered, trapped = list[str](), list[Link](), 0
-    async for link in yield_in_turns(links, lambda link: link.url):
+    turn = TURN_CHARACTERS
+    for link in links:
+        turn -= ITEM_CHARACTERS + len(link.url)
+        if turn < 0:  # give other tasks a turn, as `yield_in_turns`, which would take longer than to judge a link
+            await asyncio.sleep(0)
+            turn = TURN_CHARACTERS
         refusal = tools.lister.refusal(link.url, 0)
         if refusal is None and tools.lister.walks(link.url):
             if NUMBERED.match(link.url):

@@ -6,6 +6,7 @@ CPU time as everything else that aiohttp does for an unchanged page.
 """
 
 import asyncio
+import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
@@ -27,9 +28,10 @@ from afresh.sources.web.client import AbstractResolver, HttpProcessingError, Not
 from afresh.sources.web.guard import AddressPolicy, asked_host
 from afresh.sources.web.http_dates import parse_retry_after
 from afresh.sources.web.render_check import challenge_in
-from afresh.urls.canonical import canonical, domain_of, origin_of
+from afresh.urls.canonical import canonical, domain_of
 
 MAX_ORIGINS = 1_000  # that are remembered
+_ORIGIN = re.compile(r"[^/]*//[^/]*")
 _MAX_HEADERS = 100
 _MAX_LINE_BYTES = 16 * 1024
 
@@ -254,7 +256,8 @@ class HttpFetcher:
     async def _request(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
         """Send a request when the pacing of its host permits; None: the server failed because it was conditional."""
         connections = self._connections or self._open()
-        origin = connections.origin(origin_of(url))
+        place = _ORIGIN.match(url)
+        origin = connections.origin(place[0]) if place else None
         if origin is None:
             return Refused(reason="only http and https URLs without a user name are read")
         pace, known, turn = self.pace, terms.validators, None
