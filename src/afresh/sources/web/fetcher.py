@@ -82,7 +82,7 @@ class WebFetcher:
             return seen
         if isinstance(seen, NotModified) or (isinstance(seen, Body) and not renderer.always and is_readable(seen)):
             url = seen.url if isinstance(seen, Body) else request.url
-            renderer.open_sites.add(url[: url.index("/", 8)])  # its origin
+            renderer.open_sites.add("/".join(url.split("/", 3)[:3]))  # its origin
             return seen
         return await renderer.render_if_needed(request, seen, began)
 

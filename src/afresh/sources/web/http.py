@@ -6,7 +6,6 @@ CPU time as everything else that aiohttp does for an unchanged page.
 """
 
 import asyncio
-import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +30,6 @@ from afresh.sources.web.render_check import challenge_in
 from afresh.urls.canonical import canonical, domain_of
 
 MAX_ORIGINS = 1_000  # that are remembered
-_ORIGIN = re.compile(r"[^/]*//[^/]*")
 _MAX_HEADERS = 100
 _MAX_LINE_BYTES = 16 * 1024
 
@@ -256,8 +254,7 @@ class HttpFetcher:
     async def _request(self, url: str, terms: _Terms) -> Fetched | Redirect | None:
         """Send a request when the pacing of its host permits; None: the server failed because it was conditional."""
         connections = self._connections or self._open()
-        place = _ORIGIN.match(url)
-        origin = connections.origin(place[0]) if place else None
+        origin = connections.origin("/".join(url.split("/", 3)[:3]))
         if origin is None:
             return Refused(reason="only http and https URLs without a user name are read")
         pace, known, turn = self.pace, terms.validators, None
