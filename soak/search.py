@@ -28,8 +28,8 @@ from afresh.models.choose import FAST, builtin
 from afresh.ports import Embedder, StoreAccess
 from afresh.search.records import SearchFilter, SearchMode, SearchRequest
 from afresh.search.search import answer
-from afresh.store.compact import add_functions
 from afresh.store.open import open_store
+from afresh.store.sqlite import add_functions
 from afresh.store.store import Store
 from afresh.text.normalize import text_hash
 

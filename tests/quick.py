@@ -29,6 +29,7 @@ def quick() -> Iterator[None]:
         empty, numbers = Path(folder) / "empty.db", count()
         with closing(sqlite3.connect(empty, isolation_level=None)) as connection:
             connection.execute("pragma journal_mode = wal")
+            sqlite.add_functions(connection)
             migrate(connection)
         empty.chmod(0o600)
 

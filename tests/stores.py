@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from afresh.config.forms import sqlite_path
-from afresh.store.compact import add_functions
-from afresh.store.sqlite import SqliteDatabase
+from afresh.store.sqlite import SqliteDatabase, add_functions
 from afresh.store.store import Store
 
 S = TypeVar("S", bound=Store)

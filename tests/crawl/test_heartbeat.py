@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from tests.stores import execute
 
-from afresh.crawl.heartbeat import Heartbeat, is_alive, process_exists
+from afresh.crawl.heartbeat import Heartbeat, MonotonicClock, is_alive, process_exists
 from afresh.crawl.hosts import FAILURES_OF_A_DEAD_HOST, HostLimiter
-from afresh.crawl.tools import MonotonicClock
 from afresh.model.records import WorkerRecord
 from afresh.store.store import Store
 from afresh.testing import FrozenClock

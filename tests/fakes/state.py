@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from afresh.store.compact import add_functions, inflated
+from afresh.store.sqlite import add_functions, inflated
 
 ZLIB = b"\x78\x5e"  # how a compressed text begins
 CONTENT = "select id from pages where content_hash is not null"

@@ -46,7 +46,7 @@ BOUNDED = {
     "afresh.text.json_input.read_json": "50,000 values, counted before it parses; more is WIDE",
     "afresh.sources.web.lister.mark_from": "what afresh itself wrote, at most 1,000,000 characters",
     "afresh.sources.web.sitemaps._Walk._parsed": "16 KB that are not packed; all else goes to a parser process",
-    "afresh.sources.web.client.gather": "at most 1 MB is unpacked before the loop gets a turn, up to the cap",
+    "afresh.sources.web.answers.gather": "at most 1 MB is unpacked before the loop gets a turn, up to the cap",
     "afresh.extract.pool.wire._decoder": "an answer of our own parser process, 64 MB at most",
     "afresh.server.own_routes.docs_asset": "a file that is shipped with afresh",
 }
@@ -212,7 +212,7 @@ def test_S2_the_search_for_parsers_finds_what_it_should(monkeypatch: pytest.Monk
     }
     known = {
         "afresh.sources.web.api_client.as_json": "json.loads",
-        "afresh.sources.web.client.gather": "zlib.decompressobj",
+        "afresh.sources.web.answers.gather": "zlib.decompressobj",
         "afresh.server.webhooks.WebhookReceiver._receive": "json.loads",
         "afresh.sync.sinks.calls.SinkCalls.send": "json.loads",
     }

@@ -25,7 +25,7 @@ from afresh.model.records import (
     WorkerRecord,
 )
 from afresh.model.reports import ChangeView
-from afresh.search.stemming import search_config
+from afresh.search.stemming import analysed, search_config
 from afresh.store.store import Store
 from afresh.testing import FrozenClock
 from afresh.text.normalize import content_hash, links_hash, text_hash, with_search_terms
@@ -72,7 +72,9 @@ def chunks_of(document: Document) -> tuple[Chunk, ...]:
         Chunk(content=part, path=(document.title,), level=1, text_hash=text_hash(without_targets(part)))
         for part in parts
     ]
-    return tuple(with_search_terms(chunk, search_config(document.language)) for chunk in chunks)
+    config = search_config(document.language)
+    title = analysed(document.title, config)
+    return tuple(with_search_terms(chunk, title, config) for chunk in chunks)
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 from afresh.store import sqlite_file
 from afresh.store.dialect import migrations
+from afresh.store.sqlite import add_functions
 
 FIRST = migrations("sqlite")
 NEXT = """
@@ -49,6 +50,7 @@ def migrate_until(file: Path, nth: int) -> None:
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = off")  # a kill takes nothing from the disk
     connection.set_trace_callback(deadly(nth))
+    add_functions(connection)
     sqlite_file.migrate(connection)
     connection.set_trace_callback(None)
 

@@ -11,7 +11,8 @@ from tests.store.crawler import ManualCrawler, read
 from tests.strategies import law
 
 from afresh.search.records import SearchFilter
-from afresh.store.compact import deflated, inflated, pack_rows, packed, unpack_rows
+from afresh.store.sqlite import deflated, inflated, packed
+from afresh.store.vectors import pack_rows, unpack_rows
 
 LONG = "Retries back off exponentially, up to a minute. " * 40
 VECTORS = st.lists(st.lists(st.floats(-1, 1, width=16), min_size=24, max_size=24).filter(any), min_size=1, max_size=9)

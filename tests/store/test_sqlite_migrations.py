@@ -16,8 +16,8 @@ from tests.store.dying import FIRST, STEPS
 from afresh.errors import StoreError
 from afresh.search.records import SearchFilter
 from afresh.store import sqlite
-from afresh.store.compact import add_functions
 from afresh.store.open import migrate_store, open_store
+from afresh.store.sqlite import add_functions
 from afresh.store.sqlite_file import DDL, split, ways_in
 from afresh.testing import FakeEmbedder
 

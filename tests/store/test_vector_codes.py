@@ -25,11 +25,12 @@ from afresh.ports import StoreAccess
 from afresh.search.records import SearchFilter
 from afresh.services.copy_store import copy_store
 from afresh.store import vectors as stored
-from afresh.store.compact import BLOCK, CodeBlock, VectorCodes, blocks_of, code_bytes, is_whole, unpack_rows
+from afresh.store.compact import BLOCK, CodeBlock, VectorCodes, blocks_of, code_bytes, is_whole
 from afresh.store.dialect import Row
 from afresh.store.open import open_store
 from afresh.store.sqlite import SqliteSession
 from afresh.store.store import Store
+from afresh.store.vectors import unpack_rows
 from afresh.testing import FakeEmbedder, FrozenClock
 from afresh.text.normalize import text_hash
 

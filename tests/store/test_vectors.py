@@ -292,7 +292,7 @@ def cut_in_two(cut: RechunkJob) -> RechunkJob:
     words = cut.markdown.split()
     parts = (" ".join(words[:1]), " ".join(words[1:]))
     config = search_config(cut.page.language)
-    chunks = [with_search_terms(Chunk(content=part, text_hash=text_hash(part)), config) for part in parts]
+    chunks = [with_search_terms(Chunk(content=part, text_hash=text_hash(part)), None, config) for part in parts]
     return cut._replace(chunks=tuple(chunks))
 
 

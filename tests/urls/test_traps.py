@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.strategies import examples
 
 from afresh.urls.canonical import MAX_LENGTH, canonical
-from afresh.urls.scope import Rules
-from afresh.urls.traps import ENDLESS, display_pattern, is_vouched_for, pattern_of, trap_in
+from afresh.urls.scope import ENDLESS, Rules, trap_in
+from afresh.urls.traps import display_pattern, is_vouched_for, pattern_of
 
 ROOT = "https://x.org/docs/"
 

@@ -14,12 +14,12 @@ from afresh.access.permissions import EVERYTHING, Permissions
 from afresh.config import Config, PolicySettings
 from afresh.config.sources import retention_from
 from afresh.crawl.bounds import own_settings_of, policy_for, rules_at_root, rules_for, schedule_of
-from afresh.crawl.heartbeat import Heartbeat, registered_worker
+from afresh.crawl.heartbeat import Heartbeat, MonotonicClock, registered_worker
 from afresh.crawl.hosts import HostLimiter
 from afresh.crawl.plausibility import PROBE
 from afresh.crawl.run_log import unfailing
 from afresh.crawl.soft_404 import Soft404Probe
-from afresh.crawl.tools import MonotonicClock, RunOptions, RunTools
+from afresh.crawl.tools import RunOptions, RunTools
 from afresh.crawl.url_patterns import UrlPatternCounter
 from afresh.dataclass import dataclass, replace
 from afresh.digest.summaries import DigestSummaries

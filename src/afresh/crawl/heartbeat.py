@@ -1,4 +1,4 @@
-"""Register a worker, send its heartbeat, and release the claims of dead workers."""
+"""Register a worker, send its heartbeat, release the claims of dead workers, and keep time while clocks jump."""
 
 import asyncio
 import logging
@@ -171,3 +171,19 @@ def process_exists(pid: int) -> bool:
         return True
     # a zombie has ended
     return stat.rpartition(b")")[2].split()[:1] not in ([b"Z"], [b"X"])
+
+
+class MonotonicClock:
+    """Wraps a clock so that due times are reached: if the system clock is set back, time goes on from where it was."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = clock()
+        self._ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        now = self._clock()
+        if now < self._last:
+            self._ahead += self._last - now
+        self._last = now
+        return now + self._ahead

@@ -109,10 +109,6 @@ def is_strange(likeness: float | None) -> bool:
     return likeness is not None and likeness < STRANGE
 
 
-def is_poison(page: Page, body_hash: str | None) -> bool:
-    return page.crashes >= CRASHES and page.doubt_hash == body_hash
-
-
 def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
     """Return why a document cannot be the content of a page that had content before; None if it can."""
     other = signs.likeness is None or signs.likeness < 0.5

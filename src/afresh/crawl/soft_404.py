@@ -10,7 +10,6 @@ from afresh.errors import ExtractError
 from afresh.model.fetch import Body, ContentSignals, Document, Request
 from afresh.model.records import Claim
 from afresh.text.normalize import WIDTH, likeness, sketch_of
-from afresh.urls.canonical import origin_of
 
 if TYPE_CHECKING:
     from afresh.crawl.tools import RunTools
@@ -29,12 +28,12 @@ class Soft404Probe:
     async def is_like_missing(self, claim: Claim, sketch: str, tools: "RunTools") -> bool:
         url = claim.page.url
         suffix = next((ending for ending in SUFFIXES if url.partition("?")[0].endswith(ending)), "")
-        origin = origin_of(url)
-        if (origin, suffix) not in self._answers:
-            folder = self.folder if origin == origin_of(self.folder) else f"{origin}/"
+        site = f"{url.partition('//')[0]}//{claim.domain}/"
+        if (site, suffix) not in self._answers:
+            folder = self.folder if self.folder.startswith(site) else site
             asked = asyncio.ensure_future(_sketch_at(claim.domain, folder + self.name + suffix, tools))
-            self._answers[origin, suffix] = asked
-        missing = await asyncio.shield(self._answers[origin, suffix])
+            self._answers[site, suffix] = asked
+        missing = await asyncio.shield(self._answers[site, suffix])
         return bool(missing and sketch) and likeness(missing, sketch) >= SAME
 
 

@@ -1,7 +1,7 @@
-"""The objects with which a run works, its options, and its clock."""
+"""The objects with which a run works, and its options."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from afresh.config import CrawlSettings
 from afresh.crawl.heartbeat import Heartbeat
@@ -10,7 +10,7 @@ from afresh.crawl.soft_404 import Soft404Probe, WallDetector
 from afresh.crawl.url_patterns import UrlPatternCounter
 from afresh.dataclass import dataclass, field
 from afresh.digest.summaries import DigestSummaries
-from afresh.events import Listener, PageStep, ignore
+from afresh.events import Listener, ignore
 from afresh.extract.pool.pool import ParserPool
 from afresh.links.scoring import LinkScoring
 from afresh.model.fetch import Body, Document, Fetched
@@ -77,26 +77,6 @@ class RunTools:
         """Return how many pages a run may queue; only runs of due pages have a budget."""
         return self.policy.budget_per_run if mode is RunMode.DUE else None
 
-    def step(self, name: str, url: str) -> None:
-        if self.wants_steps:
-            self.listener(PageStep(name=name, url=url))
-
     @property
     def worker(self) -> str:
         return self.heartbeat.me.name
-
-
-class MonotonicClock:
-    """Wraps a clock so that due times are reached: if the system clock is set back, time goes on from where it was."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._last = clock()
-        self._ahead = timedelta()
-
-    def __call__(self) -> datetime:
-        now = self._clock()
-        if now < self._last:
-            self._ahead += self._last - now
-        self._last = now
-        return now + self._ahead

@@ -10,8 +10,8 @@ from afresh.model.fetch import Link
 from afresh.model.records import SourceId
 from afresh.store.store import Store
 from afresh.text.quantities import count
-from afresh.urls.scope import Rules
-from afresh.urls.traps import ENDLESS, NUMBERED, display_pattern, is_vouched_for, pattern_of
+from afresh.urls.scope import ENDLESS, Rules
+from afresh.urls.traps import display_pattern, is_vouched_for, pattern_of
 
 NOTES = 5  # traps that are listed individually
 
@@ -29,12 +29,15 @@ class UrlPatternCounter:
     _loaded: bool = False
 
     async def let_in(self, links: Iterable[Link], found_on: str) -> frozenset[str]:
-        """Return the URLs of the links that the limit of pages per URL pattern admits, and count them."""
+        """Return the URLs of the links that the limit of pages per URL pattern admits, and count them.
+
+        Only URLs with a number can have a pattern.
+        """
         if not self.rules.max_per_pattern:
             return frozenset(link.url for link in links)
         plain, open_ = set(), []
         for link in links:
-            if NUMBERED.match(link.url) and pattern_of(link.url, self.rules.root) is not None:
+            if pattern_of(link.url, self.rules.root) is not None:
                 open_.append(link)
             else:
                 plain.add(link.url)

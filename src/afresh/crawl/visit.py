@@ -1,12 +1,13 @@
 """Visit a page: steps 1 to 5 in docs/explanation/architecture.md. The worker commits the visit in step 6."""
 
+import asyncio
 import hashlib
 
-from afresh.aio import yield_in_turns
+from afresh.aio import ITEM_CHARACTERS, TURN_CHARACTERS
 from afresh.crawl.decide import decide, request_for
 from afresh.crawl.hosts import fetch_politely
 from afresh.crawl.listing_diff import is_dated_newer, is_dated_unchanged, not_requested
-from afresh.crawl.plausibility import SuspicionAction, is_poison, suspicion_of
+from afresh.crawl.plausibility import CRASHES, SuspicionAction, suspicion_of
 from afresh.crawl.soft_404 import content_signals
 from afresh.crawl.tools import RunTools
 from afresh.dataclass import dataclass, replace
@@ -22,6 +23,7 @@ from afresh.errors import (
     StoreError,
     SummarizerUnavailable,
 )
+from afresh.events import PageStep
 from afresh.extract.pool.wire import CHUNK, DIFF, READ
 from afresh.model.fetch import (
     Body,
@@ -34,7 +36,6 @@ from afresh.model.fetch import (
     Outcome,
     ReadDocument,
     Refused,
-    Request,
     Seen,
     media_type_of_file,
 )
@@ -43,7 +44,8 @@ from afresh.ops.failpoints import failpoint
 from afresh.ops.tracing import NULL_SPAN, sampled_span
 from afresh.search.records import UNEMBEDDED
 from afresh.sources.web.render_check import RENDERED
-from afresh.urls.traps import ENDLESS
+from afresh.urls.scope import ENDLESS
+from afresh.urls.traps import NUMBERED
 
 LINK_BYTES = 500  # memory of a link with its URL and text
 
@@ -74,40 +76,43 @@ class PendingVisit:
         return 2 * len(document.markdown) + LINK_BYTES * len(document.links)
 
 
+def report_step(name: str, url: str, tools: RunTools) -> None:
+    if tools.wants_steps:
+        tools.listener(PageStep(name=name, url=url))
+
+
 async def fetch_page(claim: Claim, tools: RunTools) -> Fetched | None:
     """Fetch a page (steps 1 and 2 of a visit); return None if its host must not be requested now."""
-    request = request_for(claim.page, tools.policy, tools.clock(), full=tools.full)
-    tools.step("request", request.url)
+    page, url = claim.page, claim.page.url
+    request = request_for(page, tools.policy, tools.clock(), full=tools.full)
+    report_step("request", url, tools)
     failpoint("page.request")
-    fetched = await (_fetch_in_span if tools.traced else _fetch)(claim, request, tools)
+    fetched: Fetched | None = tools.answers.pop(url, None)
+    if fetched is None:
+        refusal = tools.lister.refusal(url, page.depth)
+        if refusal is not None and not tools.was_ours(url, page.depth):  # the rules changed
+            fetched = Refused(outcome=Outcome.FAILED, reason=refusal)
+    # the root is always requested, because it shows whether the site is available
+    if fetched is None and tools.policy.trust_lastmod and not tools.full and page.depth:
+        modified = tools.modified(url)
+        if modified is not None and is_dated_unchanged(page, modified, tools.policy, tools.clock()):
+            fetched = not_requested(modified)
+    if fetched is None:
+        fetched = await fetch_politely(claim.domain, request, tools)
     if fetched is not None:
-        tools.step("fetch", request.url)
+        report_step("fetch", url, tools)
         failpoint("page.fetched")
     return fetched
 
 
-async def _fetch_in_span(claim: Claim, request: Request, tools: RunTools) -> Fetched | None:
-    with sampled_span("look", {"url.full": request.url}) as note:
-        fetched = await _fetch(claim, request, tools)
+async def fetch_page_in_span(claim: Claim, tools: RunTools) -> Fetched | None:
+    with sampled_span("look", {"url.full": claim.page.url}) as note:
+        fetched = await fetch_page(claim, tools)
         if note is not NULL_SPAN:
             code = getattr(fetched, "status_code", None)
             kind = type(fetched).__name__ if fetched else "PutOff"
             note.add({"afresh.look": kind, **({"http.response.status_code": code} if code else {})})
     return fetched
-
-
-async def _fetch(claim: Claim, request: Request, tools: RunTools) -> Fetched | None:
-    page, url = claim.page, request.url
-    if (asked := tools.answers.pop(url, None)) is not None:
-        return asked
-    refusal = tools.lister.refusal(url, page.depth)
-    if refusal is not None and not tools.was_ours(url, page.depth):  # the rules changed
-        return Refused(outcome=Outcome.FAILED, reason=refusal)
-    if tools.policy.trust_lastmod and not tools.full and page.depth:  # the root shows whether the site is available
-        modified = tools.modified(page.url)
-        if modified is not None and is_dated_unchanged(page, modified, tools.policy, tools.clock()):
-            return not_requested(modified)
-    return await fetch_politely(claim.domain, request, tools)
 
 
 async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit | PendingVisit:
@@ -127,7 +132,7 @@ async def process_page(claim: Claim, fetched: Fetched, tools: RunTools) -> Visit
     if isinstance(seen, Failed) and seen.retry_after is not None and not tools.hosts.may_defer(url):
         seen = replace(seen, retry_after=None)  # too many deferrals count as a failure, so that the run can end
     if arrived.body_hash is not None:
-        tools.step("extract", url)
+        report_step("extract", url, tools)
         failpoint("page.extracted")
     if isinstance(seen, ReadDocument) and not seen.proven:
         seen = replace(seen, signs=await content_signals(claim, seen.document, tools))
@@ -153,7 +158,7 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
     page, policy, code = arrived.claim.page, tools.policy, fetched.status_code
     known_hash = page.content_hash if page.recipe == policy.recipe else None
     came = code or "read"
-    if is_poison(page, arrived.body_hash):
+    if page.crashes >= CRASHES and page.doubt_hash == arrived.body_hash:  # this body crashed the parser
         reason = f"{came}, but not read again: {page.doubt}"
         return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code)
     try:
@@ -190,7 +195,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
     """Decide about a page and return the visit; if preparing fails, keep the old content and validators."""
     claim, url = arrived.claim, arrived.claim.page.url
     decision = decide(claim.page, seen, tools.policy, tools.clock())
-    tools.step("decide", url)
+    report_step("decide", url, tools)
     failpoint("page.decided")
     try:
         content = await _prepare(arrived, decision, seen, tools)
@@ -205,7 +210,7 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
         )
         decision = decide(claim.page, failed, tools.policy, tools.clock())
         content = await _prepare(arrived, decision, failed, tools)
-    tools.step("prepare", url)
+    report_step("prepare", url, tools)
     failpoint("page.prepared")
     modified = tools.modified(url) if claim.page.content_hash is not None else None
     hinted = modified is not None and is_dated_newer(modified, claim.page.checked_at, tools.clock())
@@ -267,13 +272,23 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
     """Return the content with the links; `children` are those that belong to the source, whatever their depth."""
-    belonging, trapped = [], 0
-    async for link in yield_in_turns(links, lambda link: link.url):
+    plain, numbered, trapped = list[str](), list[Link](), 0
+    turn = TURN_CHARACTERS
+    for link in links:
+        turn -= ITEM_CHARACTERS + len(link.url)
+        if turn < 0:  # give other tasks a turn, as `yield_in_turns`, which would take longer than to judge a link
+            await asyncio.sleep(0)
+            turn = TURN_CHARACTERS
         refusal = tools.lister.refusal(link.url, 0)
         if refusal is None and tools.lister.walks(link.url):
-            belonging.append(link)
+            if NUMBERED.match(link.url):
+                numbered.append(link)
+            else:
+                plain.append(link.url)
         elif link.follow and refusal is not None and refusal.startswith(ENDLESS):
             trapped += 1
-    children = await tools.patterns.let_in(belonging, claim.page.url)
-    trapped += sum(link.follow and link.url not in children for link in belonging)
+    children = frozenset(plain)
+    if numbered:
+        children |= await tools.patterns.let_in(numbered, claim.page.url)
+        trapped += sum(link.follow and link.url not in children for link in numbered)
     return replace(content, links=links, children=children, trapped=trapped)

@@ -2,17 +2,26 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from weakref import WeakSet
 
 from afresh.aio import wait_done, wait_event
 from afresh.backoff import next_wait
 from afresh.crawl import run_log
 from afresh.crawl.hosts import HOST_PAUSE_SECONDS, HostDispatcher, Ticket
 from afresh.crawl.tools import RunTools
-from afresh.crawl.visit import PendingVisit, broken_visit, fetch_page, process_page, process_pending
+from afresh.crawl.visit import (
+    PendingVisit,
+    broken_visit,
+    fetch_page,
+    fetch_page_in_span,
+    process_page,
+    process_pending,
+    report_step,
+)
 from afresh.errors import StoreError, StoreUnavailable
 from afresh.events import Notice, Progress
 from afresh.model.fetch import Body
@@ -79,6 +88,7 @@ class Worker:
         self.waits_until: datetime | None = None  # when the first of them may be requested
         self.over = False  # the run was cancelled or taken over by another worker
         self._name = tools.worker
+        self._fetch = fetch_page_in_span if tools.traced else fetch_page
         self._dispatcher = HostDispatcher(tools.hosts)
         # after a claim that returned nothing: the crowded hosts at that time, and when to claim again
         self._empty_claim: tuple[frozenset[str], float] = (frozenset(), 0.0)
@@ -95,7 +105,7 @@ class Worker:
         self._bytes_lock = asyncio.Lock()
         self._bytes_freed = asyncio.Event()
         self._unwritten: set[CrawlId] = set()  # claims that hold a body slot until they are written
-        self._processing: set[asyncio.Task[None]] = set()
+        self._processing = WeakSet[asyncio.Task[None]]()
         self._progressed = asyncio.Event()  # something was committed or taken from the queue
         settings, budget = tools.settings, tools.budget(run.mode)
         room = 0 if tools.best_first else settings.max_pages  # best first: new pages are admitted by score
@@ -234,7 +244,7 @@ class Worker:
             if ours:
                 failpoint("page.claimed")
             try:
-                fetched = await fetch_page(claim, self.tools) if ours else None
+                fetched = await self._fetch(claim, self.tools) if ours else None
             except StoreError:
                 raise
             except Exception as error:
@@ -247,8 +257,8 @@ class Worker:
                 self._dispatcher.done(claim.domain)
                 size = len(fetched.data)
                 await self._make_room(claim, size)
-                self._start_processing(
-                    tasks, self._process(claim, partial(process_page, claim, fetched, self.tools), size)
+                self._processing.add(
+                    tasks.create_task(self._process(claim, partial(process_page, claim, fetched, self.tools), size))
                 )
             else:
                 ticket = self._dispatcher.take_next(claim.domain)
@@ -274,11 +284,6 @@ class Worker:
             self._unwritten.discard(claim.crawl_id)
             self._bodies.release()
 
-    def _start_processing(self, tasks: asyncio.TaskGroup, work: Coroutine[None, None, None]) -> None:
-        task = tasks.create_task(work)
-        self._processing.add(task)
-        task.add_done_callback(self._processing.discard)
-
     async def _process_all_pending(self, tasks: asyncio.TaskGroup) -> bool:
         """Decide the pending visits if no other page is left, else wait; return False if this worker is to end."""
         backlog = await self.tools.store.queue.backlog(self.run.id)
@@ -288,7 +293,7 @@ class Worker:
             return await self._wait_for_backlog()
         last, self._pending, self._pending_bytes = self._pending, [], 0
         for waiting in last:
-            self._start_processing(tasks, self._process_pending(waiting))
+            self._processing.add(tasks.create_task(self._process_pending(waiting)))
         return True
 
     async def _process_pending(self, waiting: PendingVisit) -> None:
@@ -351,7 +356,7 @@ class Worker:
         )
         failpoint("commit.done")
         for done in written:
-            tools.step("commit", done.claim.page.url)
+            report_step("commit", done.claim.page.url, tools)
         run_log.visits_written(written)
         if tools.scoring is not None:
             tools.scoring.note(written)

@@ -198,6 +198,7 @@ Seen = ReadDocument | NotModified | Gone | Moved | Refused | Failed
 class SearchTerms(NamedTuple):
     """The words under which a chunk is indexed, if they differ from its text (search/stemming.py)."""
 
+    title: str | None = None  # of the page
     heading: str | None = None
     content: str | None = None
 

@@ -157,7 +157,8 @@ def only_signals(chunk: Chunk) -> Chunk:
     """Return a copy of a chunk in which the words of text and headings are shuffled: searchable, but not readable."""
     heading = signals(chunk.terms.heading or chunk.heading)
     content = signals(chunk.terms.content or chunk.content)
-    return replace(chunk, content=content, path=(), level=0, heading="", terms=SearchTerms(heading or None, None))
+    terms = SearchTerms(chunk.terms.title, heading or None, None)
+    return replace(chunk, content=content, path=(), level=0, heading="", terms=terms)
 
 
 def without_text(labels: Sequence[str], query: str) -> list[str]:

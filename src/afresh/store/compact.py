@@ -1,10 +1,4 @@
-"""Store texts and vectors in compact forms in SQLite.
-
-- `deflated(text)` in SQL: the text, compressed if that saves space; `inflated(stored)` returns the text of both forms
-- `packed(halves)` in SQL: a vector of 16-bit floats, stored as one byte per number; its norm is not stored
-- codes: one bit per dimension of a vector; a search compares codes to find the vectors to compare exactly
-
-The triggers of the schema use `inflated`, so every connection that changes chunks has to have these functions.
+"""Compact codes of vectors in SQLite: one bit per dimension, by which a search finds the vectors to compare exactly.
 
 A code has the signs of a vector after a fixed rotation, which spreads the information evenly over all bits.
 The query is rotated, too, and keeps four bits per dimension. For its distance to a code, each of the four bits is
@@ -12,8 +6,6 @@ compared with the bit of the code; the differences are counted, those in higher 
 """
 
 import hashlib
-import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,51 +19,6 @@ if TYPE_CHECKING:
 
     Ids = npt.NDArray[np.int64]
     Words = npt.NDArray[np.uint64]
-
-LEVEL = 4  # saves nearly as much as the highest one, in two thirds of its time
-GAIN = 0.9  # share of its size to which a text has to shrink
-
-
-def add_functions(connection: sqlite3.Connection) -> None:
-    for function in (deflated, inflated, packed):
-        connection.create_function(function.__name__, 1, function, deterministic=True)
-
-
-def deflated(text: str | None) -> str | bytes | None:
-    if text is None:
-        return None
-    whole = text.encode()
-    short = zlib.compress(whole, LEVEL)
-    return short if len(short) < GAIN * len(whole) else text
-
-
-def inflated(stored: str | bytes | None) -> str | None:
-    return zlib.decompress(stored).decode() if isinstance(stored, bytes) else stored
-
-
-def packed(halves: bytes) -> bytes:
-    """Return a vector of 16-bit floats (`halves`) as 8-bit integers, which keep its direction but not its norm."""
-    import numpy as np
-
-    return pack_rows(np.frombuffer(halves, "<f2")[None, :])[0]
-
-
-def pack_rows(rows: "Matrix") -> list[bytes]:
-    import numpy as np
-
-    wide = rows.astype(np.float32)
-    scaled = wide * (127 / np.abs(wide).max(axis=1, keepdims=True))
-    return [row.tobytes() for row in np.rint(scaled).astype(np.int8)]
-
-
-def unpack_rows(blobs: Sequence[bytes], dimensions: int) -> "Matrix":
-    """Return packed vectors as the rows of a matrix, each scaled to the norm 1."""
-    import numpy as np
-
-    rows = np.frombuffer(b"".join(blobs), np.int8).reshape(len(blobs), dimensions).astype(np.float32)
-    found: Matrix = rows / np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return found
-
 
 BLOCK = 256  # vectors; their ids differ only in the last byte
 QUERY_BITS = 4

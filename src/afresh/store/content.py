@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from afresh.model.fetch import Chunk, Outcome
+from afresh.model.fetch import Chunk, Outcome, SearchTerms
 from afresh.model.records import ChangeKind, ContentAction, Page, PageId, Run, RunLimits, RunMode, SourceId, Visit
 from afresh.ops.failpoints import failpoint
 from afresh.search.query import only_signals
@@ -25,7 +25,7 @@ _WRITTEN = (  # fields of a page with a column of the same name
 )
 
 _VALIDATORS = ("etag", "last_modified", "size", "mtime_ns")
-NO_TERMS: tuple[str | None, ...] = (None, None, None)  # title, heading and content are indexed as they are
+NO_TERMS: tuple[str | None, ...] = SearchTerms()  # title, heading and content are indexed as they are
 
 
 class VisitRepository(Repository):
@@ -184,15 +184,13 @@ async def _replace(
     dead, moved, made = list[int](), list[dict[str, object]](), list[dict[str, object]]()
     for page, chunks in pages:
         title, config = page.title or "", search_config(page.language)
-        title_terms = analysed(title, config)
         spare: dict[object, list[Row]] = defaultdict(list)
         for row in rows[page.id]:
             fits = (row["title"], row["config"], bool(row["whole"])) == (title, config, keep_body)
             spare[fits and (row["text_hash"], row["content"], bool(row["analysed"]))].append(row)
         base = {"page": page.id, "title": title, "config": config, "whole": int(keep_body), "now": now}
         for order, chunk in enumerate(chunks if keep_body else map(only_signals, chunks)):
-            terms = (title_terms, *chunk.terms)
-            if not (like := spare[chunk.text_hash, chunk.content, terms != NO_TERMS]):
+            if not (like := spare[chunk.text_hash, chunk.content, chunk.terms != NO_TERMS]):
                 metadata = {"level": chunk.level, "path": list(chunk.path), "types": list(chunk.types)}
                 made.append(
                     base
@@ -200,7 +198,7 @@ async def _replace(
                         "sort_order": order,
                         "heading": chunk.heading,
                         "content": chunk.content,
-                        "terms": json.dumps(terms, ensure_ascii=False) if terms != NO_TERMS else None,
+                        "terms": json.dumps(chunk.terms, ensure_ascii=False) if chunk.terms != NO_TERMS else None,
                         "metadata": json.dumps(metadata),
                         "text_hash": chunk.text_hash,
                     }

@@ -19,9 +19,8 @@ from afresh.errors import CopyStopped, StoreError
 from afresh.events import Listener, MaintenanceProgress, Notice
 from afresh.model.reports import CopiedTable
 from afresh.ops.failpoints import failpoint
-from afresh.store.compact import add_functions
 from afresh.store.dialect import migrations, without_nul
-from afresh.store.sqlite import BUSY_SECONDS
+from afresh.store.sqlite import BUSY_SECONDS, add_functions
 from afresh.store.sqlite_file import DDL, explain, split
 
 T = TypeVar("T")

@@ -12,12 +12,12 @@ import numpy as np
 
 from afresh.errors import StoreBusy
 from afresh.ops.failpoints import failpoint
-from afresh.store.compact import pack_rows, unpack_rows
 from afresh.store.copy import MARKER, TIME, CopyEndpoint, CopyTable, Key, Record, UnfinishedCopy
 from afresh.store.dialect import without_nul
 from afresh.store.postgres import KIND_OF_VECTORS, SERVER_ERRORS, explain
 from afresh.store.postgres_search import as_text, with_words
 from afresh.store.sqlite import write_time
+from afresh.store.vectors import pack_rows, unpack_rows
 from afresh.text.redact import mask_secrets
 
 COPYING = 0x61667279  # the advisory lock for filling a database

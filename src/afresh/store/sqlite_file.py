@@ -10,7 +10,6 @@ from urllib.parse import quote
 from afresh.errors import IncompleteCopy, StoreBusy, StoreDamaged, StoreError, StoreFull, StoreMissing
 from afresh.files import make_private_file, make_private_folder, narrow_file
 from afresh.ports import StoreAccess
-from afresh.store.compact import add_functions
 from afresh.store.dialect import check_version, migrations
 
 AGAIN = "then run the command again: it continues where it stopped"
@@ -178,7 +177,6 @@ def migrate(connection: sqlite3.Connection) -> None:
     steps = migrations("sqlite")
     if schema_version(connection) == steps[-1][0]:
         return
-    add_functions(connection)
     connection.execute("begin immediate")
     try:
         version = schema_version(connection)  # another process may have been faster

@@ -15,16 +15,7 @@ from afresh.errors import EmbedError
 from afresh.model.fetch import Chunk
 from afresh.model.records import SourceId
 from afresh.search.records import ChunkVectors, SearchFilter, StoredModel
-from afresh.store.compact import (
-    BLOCK,
-    CodeBlock,
-    VectorCodes,
-    VectorSubset,
-    blocks_of,
-    is_whole,
-    pack_rows,
-    unpack_rows,
-)
+from afresh.store.compact import BLOCK, CodeBlock, VectorCodes, VectorSubset, blocks_of, is_whole
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import record
 from afresh.store.repository import Repository
@@ -251,6 +242,23 @@ async def _vectors_of(tx: Transaction, codes: VectorCodes, pages: Sequence[int])
 
     rows = await tx.all("vectors_of_pages", model=codes.model, pages=pages)
     return np.array([row["id"] for row in rows], np.int64)
+
+
+def pack_rows(rows: "Matrix") -> list[bytes]:
+    import numpy as np
+
+    wide = rows.astype(np.float32)
+    scaled = wide * (127 / np.abs(wide).max(axis=1, keepdims=True))
+    return [row.tobytes() for row in np.rint(scaled).astype(np.int8)]
+
+
+def unpack_rows(blobs: Sequence[bytes], dimensions: int) -> "Matrix":
+    """Return packed vectors as the rows of a matrix, each scaled to the length 1."""
+    import numpy as np
+
+    rows = np.frombuffer(b"".join(blobs), np.int8).reshape(len(blobs), dimensions).astype(np.float32)
+    found: Matrix = rows / np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    return found
 
 
 def decoded(rows: Sequence[Row], dimensions: int) -> "Matrix":

@@ -35,13 +35,13 @@ def links_hash(links: Sequence[Link]) -> str:
     return text_hash("\x1e".join(lines))
 
 
-def with_search_terms(chunk: Chunk, config: str) -> Chunk:
-    """Return a chunk with its headings, and the terms by which full-text search finds it in a language."""
+def with_search_terms(chunk: Chunk, title: str | None, config: str) -> Chunk:
+    """Return a chunk with its headings, and its terms in a language; `title` has those of the title of the page."""
     heading = "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):
-        return replace(chunk, heading=heading)
-    return replace(chunk, heading=heading, terms=SearchTerms(analysed(heading, config), content))
+        return replace(chunk, heading=heading, terms=SearchTerms(title))
+    return replace(chunk, heading=heading, terms=SearchTerms(title, analysed(heading, config), content))
 
 
 def headings_in(markdown: str) -> list[str]:

@@ -18,9 +18,19 @@ The scope `hostname` is the same host and port (`www.x.org` is not `x.org`), and
 domain on any port. A glob is matched against the whole URL, against path and query, and against the path alone.
 `*`, like `**`, also matches slashes. The root is always in scope, also with the other scheme and with or without
 its last slash, because servers redirect to such forms.
+
+URLs are refused as crawler traps, of which a site could generate infinitely many, if they have one of these forms
+(`urls/traps.py` has those that only their number gives away):
+
+| form                                    | example                                    |
+|-----------------------------------------|--------------------------------------------|
+| a part of the path occurs 3 times       | `/a/a/a`, `/x/a/b/a/b/a/b`                 |
+| a parameter occurs 3 times              | `?tag=1&tag=2&tag=3`                       |
+| more than 12 parameters                 | `?a=1&b=2&c=3…`                            |
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
@@ -28,8 +38,12 @@ from functools import lru_cache
 from afresh.dataclass import dataclass, replace
 from afresh.urls.canonical import directory_of, domain_of, host_of, path_components, registrable_domain, trim_params
 from afresh.urls.globs import Glob, GlobSubject, parse_glob
-from afresh.urls.traps import LEAST_SLASHES, trap_in
 
+ENDLESS = "looks endless: "  # the reason for refusing a trap begins with this
+REPEATS = 3
+MAX_PARAMS = 12
+LEAST_SLASHES = 2 + REPEATS  # of a URL whose path repeats itself
+_MAX_UNIT_PARTS = 5  # maximum length of a repeating sequence of path components
 WHOLE_SITE = "/llms-full.txt"  # has the text of all pages, so it is only useful as a source of its own
 _FILE = re.compile(r"(?:.*\.[A-Za-z][A-Za-z0-9]{1,5}|index)", re.IGNORECASE)
 
@@ -155,6 +169,30 @@ def _edge(rules: Rules) -> _Edge:
         exclude=_parsed(rules.exclude),
         detects_traps=rules.max_per_pattern > 0 and trap_in(rules.root) is None,
     )
+
+
+def trap_in(url: str) -> str | None:
+    """Return why a canonical URL looks like a crawler trap, or None."""
+    path, _, query = url.partition("?")
+    if path.count("/") >= LEAST_SLASHES:
+        parts = path.split("/")[3:]
+        if len(parts) - len(set(parts)) >= REPEATS - 1 and (unit := _repeated(parts)):
+            return f"{ENDLESS}the path repeats /{unit}"
+    names = [part.partition("=")[0] for part in query.split("&") if part] if "&" in query else []
+    if len(names) > MAX_PARAMS:
+        return f"{ENDLESS}{len(names)} parameters"
+    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
+    return f"{ENDLESS}the parameter {name} occurs {times} times" if times >= REPEATS else None
+
+
+def _repeated(parts: list[str]) -> str | None:
+    for size in range(1, min(_MAX_UNIT_PARTS, len(parts) // REPEATS) + 1):
+        same = 0  # number of consecutive components that are equal to the one `size` before them
+        for at in range(size, len(parts)):
+            same = same + 1 if parts[at] == parts[at - size] and parts[at] else 0
+            if same == size * (REPEATS - 1):
+                return "/".join(parts[at - size + 1 : at + 1])
+    return None
 
 
 def _prefixes(root: str, scope: CrawlScope) -> tuple[str, ...]:

@@ -1,14 +1,6 @@
-"""Detect crawler traps: URLs of which a site could generate infinitely many.
+"""Detect crawler traps that look normal one by one: URLs of which a site generates far too many.
 
-`trap_in` recognises some of them by their form alone:
-
-| form                                    | example                                    |
-|-----------------------------------------|--------------------------------------------|
-| a part of the path occurs 3 times       | `/a/a/a`, `/x/a/b/a/b/a/b`                 |
-| a parameter occurs 3 times              | `?tag=1&tag=2&tag=3`                       |
-| more than 12 parameters                 | `?a=1&b=2&c=3…`                            |
-
-Others look normal one by one, but there are too many of them. They have the same *pattern*: the URL with
+`urls/scope.py` refuses those that their form gives away. The others have the same *pattern*: the URL with
 placeholders for path components that are a number, a date, a long hexadecimal id or a UUID, and for digits in
 the query. The pattern of both `/cal/2024/05` and `/cal/2031/11` is `/cal/{n}/{n}`. Names with digits, such as
 `pep-0484`, `chapter3.html` and versions like `4.2`, have no placeholders, nor has the URL of the root.
@@ -20,15 +12,8 @@ probably not generated on request. A page is vouched for if a page without numbe
 """
 
 import re
-from collections import Counter
 
 from afresh.urls.canonical import directory_of
-
-ENDLESS = "looks endless: "  # the reason for refusing a trap begins with this
-REPEATS = 3
-MAX_PARAMS = 12
-LEAST_SLASHES = 2 + REPEATS  # of a URL whose path repeats itself
-_MAX_UNIT_PARTS = 5  # maximum length of a repeating sequence of path components
 
 NUMBERED = re.compile(r"\A[^/]*+//[^/]*+/.*\d", re.DOTALL)  # the beginning of each URL that has a pattern
 _DIGIT = re.compile(r"\d")
@@ -38,30 +23,6 @@ _NUMBER = re.compile(r"\d+(?:[-_:,T+]\d+)*Z?")  # no dots, because versions such
 _ID = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Fa-f])[0-9A-Fa-f]{8,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _TOKEN = re.compile(r"(?=\w*\d)[A-Za-z0-9_]{16,}")  # in queries, in which names are not so long
 _OPEN = frozenset({"{n}", "{id}"})
-
-
-def trap_in(url: str) -> str | None:
-    """Return why a canonical URL looks like a crawler trap, or None."""
-    path, _, query = url.partition("?")
-    if path.count("/") >= LEAST_SLASHES:
-        parts = path.split("/")[3:]
-        if len(parts) - len(set(parts)) >= REPEATS - 1 and (unit := _repeated(parts)):
-            return f"{ENDLESS}the path repeats /{unit}"
-    names = [part.partition("=")[0] for part in query.split("&") if part] if "&" in query else []
-    if len(names) > MAX_PARAMS:
-        return f"{ENDLESS}{len(names)} parameters"
-    name, times = Counter(names).most_common(1)[0] if names else ("", 0)
-    return f"{ENDLESS}the parameter {name} occurs {times} times" if times >= REPEATS else None
-
-
-def _repeated(parts: list[str]) -> str | None:
-    for size in range(1, min(_MAX_UNIT_PARTS, len(parts) // REPEATS) + 1):
-        same = 0  # number of consecutive components that are equal to the one `size` before them
-        for at in range(size, len(parts)):
-            same = same + 1 if parts[at] == parts[at - size] and parts[at] else 0
-            if same == size * (REPEATS - 1):
-                return "/".join(parts[at - size + 1 : at + 1])
-    return None
 
 
 def pattern_of(url: str, root: str) -> str | None:

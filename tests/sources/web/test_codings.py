@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from afresh.sources.web.client import UNPACKED_PER_TURN_BYTES, gather
+from afresh.sources.web.answers import UNPACKED_PER_TURN_BYTES, gather
 
 MEGABYTES = 24
 ZEROS = bytes(MEGABYTES * 1024 * 1024)

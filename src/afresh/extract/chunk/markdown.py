@@ -9,7 +9,7 @@ from zlib import crc32
 from afresh.dataclass import replace
 from afresh.extract.chunk.blocks import MAX_CHARS, MIN_CHARS, TINY_CHARS, Piece, Trail, pieces_of
 from afresh.model.fetch import Body, Chunk, Document, embedded_text
-from afresh.search.stemming import kept_language, search_config
+from afresh.search.stemming import analysed, kept_language, search_config
 from afresh.text.normalize import text_hash, with_search_terms
 from afresh.text.plain import TargetlessText
 
@@ -108,7 +108,8 @@ def chunk(document: Document) -> Sequence[Chunk]:
     packing = _Packing([len(piece.text) for piece in pieces], _keys(pieces))
     at, config = packing.at, search_config(document.language)
     chunks = (_chunk(pieces, low, high, text.between(at[low], at[high])) for low, high in packing.ranges)
-    return [with_search_terms(chunk, config) for chunk in chunks if chunk.content]
+    title = analysed(document.title, config)
+    return [with_search_terms(chunk, title, config) for chunk in chunks if chunk.content]
 
 
 def extract_and_chunk(

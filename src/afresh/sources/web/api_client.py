@@ -10,7 +10,7 @@ from yarl import URL
 
 from afresh.errors import ApiError, ApiTimeout, ApiTooLarge
 from afresh.ports import ApiResponse, JsonReply
-from afresh.sources.web import client
+from afresh.sources.web import answers, client
 from afresh.sources.web.client import AbstractResolver, aiohttp
 from afresh.sources.web.guard import AddressPolicy, asked_host
 from afresh.text.json_input import MAX_JSON_BYTES, BadJson, read_json, read_large_json
@@ -104,14 +104,16 @@ class ApiClient:
 
     async def _read(self, response: aiohttp.ClientResponse, largest: int) -> bytearray:
         host = response.url.raw_host
-        coding = client.coding_of(response.headers.getall("Content-Encoding", []))
+        coding = answers.coding_of(response.headers.getall("Content-Encoding", []))
         if coding is None:
             raise ApiError(f"{host} answered with an unsupported content coding")
         try:
-            data = await client.gather(response.content, coding, largest, lambda: None)  # no piece extends the deadline
-        except client.CodingError as error:
+            data = await answers.gather(
+                response.content, coding, largest, lambda: None
+            )  # no piece extends the deadline
+        except answers.CodingError as error:
             raise ApiError(f"the answer of {host} cannot be read: {error}") from None
-        except client.BodyTooLarge:
+        except answers.BodyTooLarge:
             data = bytearray(largest + 1)
         if len(data) > largest:
             raise ApiTooLarge(f"the answer of {host} is larger than {largest // 1024} KB")
@@ -122,7 +124,7 @@ class ApiClient:
             connector=aiohttp.TCPConnector(
                 socket_factory=self._policy.open_socket, resolver=self._resolver, limit_per_host=self._connections
             ),
-            headers={"User-Agent": self._agent, "Accept": "application/json", "Accept-Encoding": client.OFFERED},
+            headers={"User-Agent": self._agent, "Accept": "application/json", "Accept-Encoding": answers.OFFERED},
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds),
             auto_decompress=False,

@@ -10,7 +10,6 @@ from afresh.ports import Fetcher
 from afresh.sources.web.hints import SiteHints, alternates_of, feeds_of
 from afresh.sources.web.render_check import is_readable
 from afresh.sources.web.robots import RobotsFiles
-from afresh.urls.canonical import origin_of
 
 if TYPE_CHECKING:
     from afresh.sources.web.browser.rendering import PageRenderer
@@ -82,7 +81,8 @@ class WebFetcher:
         if renderer is None or isinstance(seen, Gone | Moved):
             return seen
         if isinstance(seen, NotModified) or (isinstance(seen, Body) and not renderer.always and is_readable(seen)):
-            renderer.open_sites.add(origin_of(seen.url if isinstance(seen, Body) else request.url))
+            url = seen.url if isinstance(seen, Body) else request.url
+            renderer.open_sites.add("/".join(url.split("/", 3)[:3]))  # its origin
             return seen
         return await renderer.render_if_needed(request, seen, began)
 

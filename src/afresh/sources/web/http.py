@@ -22,12 +22,12 @@ from afresh.model.fetch import Failed, Fetched, NotModified, Outcome, Refused, R
 from afresh.ports import Clock
 from afresh.sources.registry import Refusal
 from afresh.sources.web import answers, client
-from afresh.sources.web.answers import Redirect, end_at, same_site
-from afresh.sources.web.client import AbstractResolver, Deadline, HttpProcessingError, NotHttp, aiohttp, trusted
+from afresh.sources.web.answers import Deadline, Redirect, end_at, same_site
+from afresh.sources.web.client import AbstractResolver, HttpProcessingError, NotHttp, aiohttp, trusted
 from afresh.sources.web.guard import AddressPolicy, asked_host
 from afresh.sources.web.http_dates import parse_retry_after
 from afresh.sources.web.render_check import challenge_in
-from afresh.urls.canonical import canonical, domain_of, origin_of
+from afresh.urls.canonical import canonical, domain_of
 
 MAX_ORIGINS = 1_000  # that are remembered
 _MAX_HEADERS = 100
@@ -265,7 +265,7 @@ class HttpFetcher:
         Return None if the server failed because the request was conditional; `fetch` then repeats it unconditionally.
         """
         connections = self._connections or self._open()
-        origin = connections.origin(origin_of(url))
+        origin = connections.origin("/".join(url.split("/", 3)[:3]))
         if origin is None:
             return Refused(reason="only http and https URLs without a user name are read")
         pace, known, turn = self.pace, terms.validators, None
@@ -326,17 +326,17 @@ class HttpFetcher:
     async def _read(self, response: Response, terms: _Terms, length: int = 0) -> bytes | Failed | Refused:
         """Return the decoded body; the limit applies to the decoded bytes and to the Content-Length."""
         coded = response.headers.getall("Content-Encoding", None)
-        coding = client.coding_of(coded) if coded else ""
+        coding = answers.coding_of(coded) if coded else ""
         if coding is None:
             reason = f"content coding {answers.as_text(', '.join(coded or ()))[:60]} is not supported"
             return Refused(reason=reason, status_code=response.status)
         if not terms.cut and length > terms.limit:
             return _too_large(terms.limit, response.status)
         try:
-            data = await client.gather(response.content, coding, terms.limit, terms.deadline.data_arrived)
-        except client.BodyTooLarge:
+            data = await answers.gather(response.content, coding, terms.limit, terms.deadline.data_arrived)
+        except answers.BodyTooLarge:
             return _too_large(terms.limit, response.status)
-        except client.CodingError as error:
+        except answers.CodingError as error:
             return Failed(reason=str(error), status_code=response.status)
         if not terms.cut and len(data) > terms.limit:
             return _too_large(terms.limit, response.status)
@@ -367,7 +367,7 @@ class HttpFetcher:
             socket_factory=options.policy.open_socket,
             resolver=self._resolver,
         )
-        headers = {"User-Agent": options.agent, "Accept-Encoding": client.OFFERED}
+        headers = {"User-Agent": options.agent, "Accept-Encoding": answers.OFFERED}
         self._connections = Connections(connector, headers, options.connect_seconds)
         return self._connections
 

@@ -28,8 +28,7 @@ from afresh.sources.web.fetcher import WebFetcher
 from afresh.sources.web.http import HttpFetcher, http_options
 from afresh.sources.web.robots import RobotsFiles, RobotsReader
 from afresh.urls.canonical import host_of, origin_of
-from afresh.urls.scope import OTHER_SITE, WHOLE_SITE, Rules
-from afresh.urls.traps import ENDLESS
+from afresh.urls.scope import ENDLESS, OTHER_SITE, WHOLE_SITE, Rules
 
 if TYPE_CHECKING:
     from afresh.sources.web.browser.browser import Browsers

@@ -9,7 +9,7 @@ create table vector_blocks (
     primary key (model_id, block)
 );
 
--- Texts may be compressed and vectors have a byte per number: see store/compact.py. Old texts stay as they are.
+-- Texts may be compressed and vectors have a byte per number: see store/sqlite.py. Old texts stay as they are.
 update vectors set vector = packed(vector);
 drop view chunk_words;
 create view chunk_words as
