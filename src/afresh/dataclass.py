@@ -20,7 +20,7 @@ else:
 
     class _RecordMeta(type(msgspec.Struct)):
         def __new__(mcls, name, bases, body, **options):
-            """Return a record class or, if a derived class adds fields, a plain class that `dataclass` converts."""
+            """Return a record class; for a derived class with fields, a plain class, which the decorator converts."""
             if options or not body.keys() & ANNOTATIONS:
                 return super().__new__(mcls, name, bases, body, **options)
             return type(name, (), {**body, "_bases": bases})

@@ -133,7 +133,7 @@ def test_A28_looks_are_learned_from_and_decide_the_next_one() -> None:
         observed_at=NOON,
         recipe="r",
     )
-    policy = Policy(recipe="r", looks=plan_checks([("docs.test", ChangeStats())] * 9, 9 / DAY))
+    policy = Policy(recipe="r", check_plan=plan_checks([("docs.test", ChangeStats())] * 9, 9 / DAY))
     later = NOON + timedelta(days=2)
 
     def after(page: Page, seen: Seen, days: float) -> Page:

@@ -1,4 +1,4 @@
-"""Answer a repeated request (one with the idempotency key of a request in the last day) with the stored response."""
+"""Answer a repeated request with the stored response: one whose idempotency key was used in the last 24 hours."""
 
 import asyncio
 import logging

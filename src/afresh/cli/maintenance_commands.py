@@ -83,7 +83,7 @@ def config_show(session: Session) -> None:
 
 @command(config, "afresh config check", "afresh --config other.yaml config check", name="check")
 def config_check(session: Session) -> None:
-    """Check the settings; errors name file, line and nearest key.
+    """Check the settings; errors name file, line and the key that was probably meant.
 
     Also checks the targets of the sections `webhooks` and `notify`. A private address is refused unless
     `network.allow` lists it.

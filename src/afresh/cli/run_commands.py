@@ -64,9 +64,9 @@ def given(flags: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def check_flags(session: Session, own: Mapping[str, object]) -> None:
-    """Raise UsageError with the name of the flag if a flag has an invalid value, before the store is opened."""
-    for key, value in own.items():
+def check_flags(session: Session, values: Mapping[str, object]) -> None:
+    """Raise UsageError for the first flag with an invalid value; `values` maps keys of settings to typed values."""
+    for key, value in values.items():
         try:
             session.config.with_overrides({key: value})
         except ConfigError as wrong:

@@ -133,7 +133,10 @@ class Session:
         return True
 
     def answer(self, value: Any, view: str, *more: object, rows: type | None = None, **options: object) -> None:
-        """Write `value` as JSON, or as CSV with rows of type `rows`, if requested; else show it by the named view."""
+        """Write `value` as JSON, or as CSV with rows of type `rows`, if requested; else draw it on the terminal.
+
+        `view` names the function that draws it, such as `lists.runs`; it also gets `more` and `options`.
+        """
         if not (self.wrote_json(value) if rows is None else self.wrote_rows(value, rows)):
             module, _, name = view.partition(".")
             draw = getattr(import_module(f"afresh.cli.{module}"), name)  # rich is imported only now
@@ -198,7 +201,11 @@ class Session:
         access: "StoreAccess | None" = None,
         open_when_up: "Callable[[Callable[[], Awaitable[KnowledgeBase]]], Awaitable[KnowledgeBase]] | None" = None,
     ) -> Answer:
-        """Open the knowledge base, await `question`, and close it again; `open_when_up` retries to open it."""
+        """Open the knowledge base, return the result of `question`, and close the knowledge base.
+
+        Defaults are the settings of the session and read access. `open_when_up`, if given, calls the function that
+        opens the knowledge base until the store answers.
+        """
         import asyncio
 
         from afresh.ports import StoreAccess

@@ -27,7 +27,8 @@ def _form(
 ) -> Form:
     """Return a parser that accepts the texts for which `accepts` is true; with `lower`, it converts them to lower case.
 
-    Its error says that `expected` was expected; the value of a `secret` is not quoted.
+    Its error says that `expected` was expected; the value of a `secret` is not quoted. With `operator`, neither
+    sources nor remote callers may set the value.
     """
 
     def read(text: str) -> str:

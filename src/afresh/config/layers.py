@@ -135,7 +135,7 @@ def _value(entry: FileEntry, spec: SettingSpec) -> object:
 
 
 def _from_environment(env: Mapping[str, str], entries: Iterable[str]) -> Layer:
-    """Return the settings in environment variables; an empty variable counts as not set."""
+    """Return the settings in environment variables, except empty ones; `entries`: the named entries in the file."""
     names = {f"{PREFIX}{section}__{key}".upper(): (section, key) for section, key in settings()} | SHORT
     found: Layer = {}
     problems: list[str] = []

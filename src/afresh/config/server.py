@@ -114,7 +114,7 @@ class NamedSection:
         return specs[key]
 
     def from_variable(self, rest: str, names: Iterable[str]) -> str:
-        """Convert `NAME__KEY`, the end of a variable, to `NAME.key`, with NAME spelt as in `names` if it is there."""
+        """Convert the end of a variable's name, such as `MY_SINK__PATH`, to `my-sink.path` if `names` has `my-sink`."""
         name, _, key = rest.lower().rpartition("__")
         known = {each.replace("-", "_"): each for each in names}
         return f"{known.get(name, name)}.{key}"

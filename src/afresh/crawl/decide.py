@@ -33,7 +33,7 @@ from afresh.urls.canonical import domain_of
 
 
 def request_for(page: Page, policy: Policy, now: datetime, *, full: bool = False) -> Request:
-    """Return the request for a page; it is conditional only if the content is stored and up to date."""
+    """Return the request for a page: unconditional if `full`, or if no content is stored or the content is outdated."""
     held = page.content_hash is not None and page.moved_to is None
     trusted = held and page.recipe == policy.recipe and not full and not is_stale(page, policy, now)
     return Request(
@@ -333,11 +333,11 @@ def next_regular_look(now: datetime, policy: Policy) -> datetime:
 def next_check_after_answer(now: datetime, page: Page, policy: Policy) -> datetime:
     """Return the time of the next check of a page that answered.
 
-    With the schedule `auto`, the plan of checks decides (`policy.looks`). Otherwise, the check follows after the
-    regular interval or, with `policy.adapt`, after half the time since the last change, up to a limit.
+    With the schedule `auto`, `policy.check_plan` decides. Otherwise, the check follows after the regular interval or,
+    with `policy.adapt`, after half the time since the last change, up to a limit.
     """
-    if policy.looks is not None:
-        return now + timedelta(seconds=policy.looks.wait(domain_of(page.url), page.rhythm))
+    if policy.check_plan is not None:
+        return now + timedelta(seconds=policy.check_plan.wait(domain_of(page.url), page.rhythm))
     seconds = policy.recheck_seconds
     if policy.adapt and page.changed_at is not None:
         quiet = (now - page.changed_at).total_seconds()

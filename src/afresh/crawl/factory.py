@@ -72,7 +72,7 @@ class RunToolFactory:
         self._hosts = HostLimiter(MAX_SINGLE_FETCHES)  # hosts of single-page fetches
 
     def scoped_to(self, allowed: Permissions, visible: Store) -> "RunToolFactory":
-        """Return a factory with these permissions; if they name sources, store-wide operations raise Forbidden."""
+        """Return a factory with the permissions `allowed`; `visible` is the store limited to the allowed sources."""
         scoped = copy(self)
         scoped._allowed, scoped._visible = allowed, visible
         return scoped
@@ -81,7 +81,7 @@ class RunToolFactory:
         self._allowed.check_everywhere()
 
     def recognise(self, target: str, *, remote: bool = False, on_the_web: bool = False) -> tuple[str, str]:
-        """Return kind and root for a target; `remote` accepts only files that the settings allow, `on_the_web` none."""
+        """Return kind and root of a target; `remote`: files only in `server.allowed_roots`, `on_the_web`: no files."""
         from afresh.sources import detect
 
         github_urls = self.config.github.web_urls

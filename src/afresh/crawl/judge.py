@@ -135,7 +135,7 @@ def keeps_links(page: Page) -> bool:
 
 
 def final_status(url: str, known: Mapping[str, tuple[PageStatus, str | None]]) -> PageStatus | None:
-    """Return the status of the page where a chain of redirects ends; None if it ends outside the source."""
+    """Return the status of the page where redirects end, None if not `known` (URL → status and redirect target)."""
     end = end_of_moves(url, lambda each: known[each][1] if each in known else None)
     return PageStatus.PENDING if end is None else known[end][0] if end in known else None
 

@@ -100,7 +100,7 @@ def flag_that_stays(page: Page, policy: Policy) -> str | None:
 
 
 def keeps_former_text(page: Page, document: Document, signs: ContentSignals, policy: Policy, flag: str | None) -> bool:
-    """Return whether to store the replaced text as former text: it was not suspicious, but the new text is."""
+    """Return whether to store the replaced text as former text; `flag`: why the new text is suspicious, else None."""
     was_flagged = page.doubt not in (None, RESTORED) and page.doubt_hash is None
     return not was_flagged and (flag is not None or (not policy.doubts and _is_other(document, signs)))
 

@@ -18,7 +18,7 @@ ROWS_AT_ONCE = 2_000
 
 
 async def prune_source(store: Store, source: SourceId, retention: Retention, now: datetime) -> None:
-    """Delete expired records of deleted pages of one source, and expired former texts of all sources."""
+    """Delete the expired deleted pages of `source`, and every expired former text in the store."""
     prunable = retention.at(now)
     former, deleted = prunable.former_texts, prunable.deleted_pages
     while former and await store.retention.prune("former_texts", former, limit=ROWS_AT_ONCE):
@@ -36,7 +36,7 @@ class StorePruner:
     clock: Clock
     stopping: asyncio.Event
     listener: Listener = ignore
-    expected: PruneCounts = PruneCounts()
+    expected: PruneCounts = PruneCounts()  # how many records will probably be deleted, for the progress
 
     async def run(self) -> PruneCounts:
         prunable, done = self.retention.at(self.clock()), dict[str, int]()

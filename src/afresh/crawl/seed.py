@@ -5,7 +5,7 @@
 | content                              | is read from its root                                             |
 | a permanent redirect, on its site    | moves there if the run ends well; pages below the old root follow |
 | a temporary redirect, on its site    | keeps its URL; pages below the target belong to it, too           |
-| a redirect to another site           | is not read, unless `may_move` allows it                          |
+| a redirect to another site           | is not read, unless the run has the option `--follow-move`        |
 | a redirect to a login, an error, 404 | is not read, nothing moves                                        |
 
 A chain of redirects counts as permanent only if every redirect in it is permanent.
@@ -177,10 +177,10 @@ async def _keep_within_limit(context: RunContext) -> None:
 async def _fill_due(context: RunContext, now: datetime) -> None:
     store, run, limits = context.tools.store, context.run, context.limits
     news = await _news(context, now) if context.tools.has_change_dates else []
-    if context.tools.policy.looks is not None:  # pages with a change hint come first
+    if context.tools.policy.check_plan is not None:  # pages with a change hint come first
         await store.queue.enqueue(run, await _worth_checking(context, news, now), limits, now)
     await store.queue.enqueue_due(run, limits, now, max_age=context.tools.policy.max_age_seconds)
-    if context.tools.policy.looks is None:
+    if context.tools.policy.check_plan is None:
         await store.queue.enqueue(run, news, limits, now)
     if (await store.links.frontier_is_open(context.source.id, context.fingerprint))[0]:
         await store.queue.enqueue(run, await store.queue.frontier(context.source.id), limits, now)
@@ -199,7 +199,7 @@ async def _news(context: RunContext, now: datetime) -> list[ListedUrl]:
 
 async def _worth_checking(context: RunContext, news: Sequence[ListedUrl], now: datetime) -> list[ListedUrl]:
     """Return those of the URLs in `news` that are worth a check, given how reliable the site's dates were so far."""
-    plan, source = context.tools.policy.looks, context.source.id
+    plan, source = context.tools.policy.check_plan, context.source.id
     if plan is None or not news:
         return list(news)
     rhythms = dict(await context.tools.store.schedules.rhythms(source))

@@ -57,7 +57,11 @@ class UrlPatternCounter:
             self._loaded = True
 
     def admits(self, url: str, found_on: str | None, follow: bool = True) -> bool:
-        """Return whether a URL may become a page, and count it if so; a repeated call does not count it again."""
+        """Return whether a URL may become a page, and count it if so; a repeated call does not count it again.
+
+        `found_on`, the page with the link (None: no page), may vouch for a URL beyond the limit. Without `follow`, a
+        new URL that has a pattern is refused.
+        """
         most = self.rules.max_per_pattern
         pattern = pattern_of(url, self.rules.root) if most else None
         if pattern is None or hash(url) in self._known:

@@ -271,7 +271,7 @@ def _trimmed_links(document: Document, decision: Decision, tools: RunTools) -> t
 
 
 async def _with_links(content: VisitContent, links: tuple[Link, ...], claim: Claim, tools: RunTools) -> VisitContent:
-    """Return the content with the links; `children` are those that belong to the source, whatever their depth."""
+    """Return the content with the links of its page and, as `children`, the targets that belong to the source."""
     plain, numbered, trapped = list[str](), list[Link](), 0
     turn = TURN_CHARACTERS
     for link in links:

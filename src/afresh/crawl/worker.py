@@ -301,7 +301,7 @@ class Worker:
             await self._process(waiting.arrived.claim, partial(process_pending, waiting, self.tools))
 
     async def _process(self, claim: Claim, begin: Callable[[], Awaitable[Visit | PendingVisit]], size: int = 0) -> None:
-        """Process a page, and queue the visit for the commit; keep a pending visit while memory allows."""
+        """Call `begin`, which processes a page, and queue the visit for the commit, or with the pending visits."""
         work = begin()
         del begin  # frees the body
         try:

@@ -128,7 +128,7 @@ class WorkerPool:
                 self._assignments[number].stop()
 
     def _stop_leaderless(self, live: Sequence[Run], alive: set[str]) -> None:
-        """Stop assisting in runs whose leader died, so that an assistant can lead them."""
+        """Stop helping in runs whose leader died, so that a helper can lead them."""
         for run in live:
             assignment = self._assignments.get(run.id)
             if assignment is None or assignment.leads or assignment.stopping.is_set():

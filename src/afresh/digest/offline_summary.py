@@ -233,7 +233,7 @@ def _key(form: str) -> str:
 def _spaceless_terms(text: str) -> list[str]:
     """Return the terms of a text without spaces: strings of a few characters that occur three times or more.
 
-    If one string contains another, only the one with more characters in all its occurrences is returned.
+    If one string contains another, only the one with the larger product of length and count is returned.
     """
     counts = Counter(_pieces(text))
     often = [piece for piece, count in counts.items() if count > 2]

@@ -77,7 +77,7 @@ for _language, _words in _FUNCTION_WORDS.items():
 
 
 def language_of(text: str, *declared: str | None) -> str | None:
-    """Return the first declared tag that agrees with a text, else a guess, for which common words usually suffice."""
+    """Return the declared tag that fits a text, or a guess if there is none; None if the language is unclear."""
     hints = [tag for raw in declared if (tag := normalise_tag(raw)) and primary(tag) not in _NO_LANGUAGE]
     sample = prose_of(text)
     if hints and primary(hints[0]) == "en" and is_plainly_english(sample):
@@ -93,7 +93,7 @@ def _agreeing(hints: Sequence[str], language: str | None) -> str | None:
 
 
 def _settle(sample: str, hints: Sequence[str], guess: str | None) -> str:
-    """Return the first declared tag (`hints`) or, if the text clearly contradicts it, the language of the text."""
+    """Return the first of `hints`, unless the text is clearly in another language (which fits `guess` if not None)."""
     doubtful = guess is not None or (primary(hints[0]) == "en" and contradicts_english(sample))
     if not doubtful or not is_long(sample):
         return hints[0]

@@ -34,7 +34,8 @@ def collect_links(
 ) -> Links:
     """Return the links of a page and the target of its meta refresh (`refresh`), each target once, up to `MAX_LINKS`.
 
-    Links to `alternate`, the Markdown version of the page, are left out.
+    Links to `alternate`, the Markdown version of the page, are left out. A page with a large `tag_count` is searched
+    in a way that saves memory.
     """
     by_href, left_out = _by_href(tree, tag_count, refresh)
     links = _by_target(by_href, base)._replace(left_out=left_out, by_href=by_href)
@@ -46,7 +47,7 @@ def collect_links(
 def with_hidden(links: Links, hidden: Iterable[tuple[str, str]], base: str, same: Collection[str | None]) -> Links:
     """Return the links with the hidden ones added, up to `MAX_LINKS`, without those to the page itself (`same`).
 
-    If a hidden link has the same target as a visible one, only its text is used, if the visible link has none.
+    If both have the same target, the visible link is kept; it gets the text of the hidden one if it has none.
     """
     found = {link.url: link for link in links.kept}
     left_out = set()

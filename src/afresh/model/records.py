@@ -243,7 +243,7 @@ class Policy:
     adapt_max_seconds: float = 2_592_000.0
     refusals_back_off: bool = False  # a refusal backs off like a failure
     trust_lastmod: bool = False  # skip pages that the site lists as older than the last check
-    looks: CheckPlan | None = None  # check pages as often as it pays off
+    check_plan: CheckPlan | None = None  # check pages as often as it pays off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

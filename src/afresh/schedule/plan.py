@@ -27,7 +27,7 @@ async def with_plan(policy: Policy, store: Store, source: Source, schedule: Sche
         max_seconds=max(seconds, policy.adapt_max_seconds),
         signals=await _signals(store, source),
     )
-    return replace(policy, looks=plan, budget_per_run=policy.budget_per_run or looks)
+    return replace(policy, check_plan=plan, budget_per_run=policy.budget_per_run or looks)
 
 
 async def _signals(store: Store, source: Source) -> HintAccuracy:

@@ -183,7 +183,7 @@ class _Scan:
         self.paragraph = start
 
     def _marked(self, start: int, bare: str, indent: int, listed: bool) -> bool:
-        """Handle a line that begins with a character used in Markdown marks; return False if it is ordinary text."""
+        """Process a line that may begin with a mark (`listed`: in a list item); return False if it is ordinary text."""
         first = bare[0]
         if first in "`~":
             return self._open_fence(start, bare, indent, listed, quoted=False)

@@ -115,7 +115,11 @@ def chunk(document: Document) -> Sequence[Chunk]:
 def extract_and_chunk(
     extract: Callable[[Body], Document], body: Body, known_hash: str | None, language: str | None, redetect: bool
 ) -> tuple[Document, Sequence[Chunk] | None]:
-    """Return the document of a body and its chunks; None instead of chunks if the text is known or chunking fails."""
+    """Return the document of a body and its chunks; None instead of chunks if the text is known or chunking fails.
+
+    The text is known if its hash is `known_hash`. `language` is the stored language of the page, which determines the
+    chunks; with `redetect`, the language of the document does.
+    """
     document, chunks = extract(body), None
     if document.content_hash != known_hash:
         with suppress(Exception):  # the page is read; who needs the chunks asks again, and fails then

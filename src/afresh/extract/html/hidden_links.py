@@ -174,8 +174,7 @@ def _plain_name(field: str) -> str:
 def _inside(held: dict[str, Any] | list[Any], place: DataLink, most: int) -> Iterator[DataLink]:
     """Yield the first `most` fields or items of `held`, the value of `place`, each with a descriptive text.
 
-    A string gets the text of the object that contains it. If that object has no text, as in `link: {url}`, or if the
-    string is in a list, it gets the text of the object around that object or list.
+    The text of a string is that of `held`; if `held` is a list or has no text, as in `link: {url}`, that of `place`.
     """
     fields: Iterable[tuple[str, Any]]
     if isinstance(held, dict):

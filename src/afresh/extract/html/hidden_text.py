@@ -57,7 +57,7 @@ class _NoStepsLeftError(Exception):
 class PageStyles:
     """Computes for each element the style properties that can make it invisible."""
 
-    def __init__(self, tree: LexborHTMLParser, names: bytes) -> None:
+    def __init__(self, tree: LexborHTMLParser, lower_html: bytes) -> None:
         self._tree = tree
         self._count = 0
         self._by_key: dict[str, list[_Rule]] = defaultdict(list)
@@ -70,7 +70,7 @@ class PageStyles:
         self._steps_left = MAX_STEPS
         self.is_cut = False  # the styles exceed a limit, so some hidden text may count as visible
         chars_left = MAX_CSS_CHARS
-        for sheet in tree.css("style") if b"<style" in names else ():
+        for sheet in tree.css("style") if b"<style" in lower_html else ():
             text = sheet.text() or ""
             self.is_cut = self.is_cut or len(text) > chars_left
             self._add_sheet(text[:chars_left], sheet.attributes.get("media") or "")
@@ -159,7 +159,7 @@ class PageStyles:
 
 
 def _lay(held: dict[str, tuple[_Rank, str]], declarations: Iterable[Declaration], place: _Place) -> None:
-    """Add declarations to an element's properties, if they take precedence by the rules of the CSS cascade."""
+    """Set properties in `held` by declarations of the precedence `place`, except those set with a higher precedence."""
     for name, value, important in declarations:
         rank = (important, place)
         if (name not in held or held[name][0] <= rank) and is_valid(name, value):
@@ -217,17 +217,17 @@ class RemovedText(NamedTuple):
     is_cut: bool = False  # whether the styles exceed a limit, so that hidden text may remain
 
 
-def drop_hidden(tree: LexborHTMLParser, names: bytes, rare: Collection[str], *, rendered: bool) -> RemovedText:
+def drop_hidden(tree: LexborHTMLParser, lower_html: bytes, rare: Collection[str], *, rendered: bool) -> RemovedText:
     """Remove elements that no reader sees; return what was removed.
 
-    The bytes of the page (`names`) and its rare tags (`rare`) show which searches of the tree can be skipped.
+    The HTML in lower case and the rare tags of the page (`rare`) show which searches of the tree can be skipped.
     """
     never_visible = tree.css(NEVER_VISIBLE) if rare else []
     for node in never_visible:
         detach(node)
     some = bool(never_visible)
     styled = not rendered and tree.css_first("style, [style], font[color]") is not None
-    styles = PageStyles(tree, names) if styled else None
+    styles = PageStyles(tree, lower_html) if styled else None
     controls = _Controls(tree, styles, rendered=rendered)
     for node in tree.css(f"[{MARK}]" if rendered else "[hidden]") if rendered or rare else ():
         switched = not rendered or node.attributes.get(MARK) == "switched"

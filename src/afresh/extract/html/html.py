@@ -10,7 +10,7 @@ from afresh.extract.html.head import Head, choose_title, foreign_canonical, one_
 from afresh.extract.html.hidden_links import LINK_ATTRIBUTES, HiddenLink, LinkPage, hidden_links, scripts_of
 from afresh.extract.html.hidden_text import NEVER_VISIBLE, drop_hidden
 from afresh.extract.html.login_forms import find_login
-from afresh.extract.html.main_content import drop_tools, find_main, names_in
+from afresh.extract.html.main_content import drop_tools, find_main, lower_html_of
 from afresh.extract.html.markdown import render, tidy
 from afresh.extract.language import language_of
 from afresh.extract.links import MANY_TAGS, collect_links, with_hidden, with_seen_words
@@ -30,7 +30,7 @@ _NEVER_NEST = frozenset((
 
 
 def flatten(html: str, tag_count: int) -> str:
-    """Remove the tags of elements that are nested deeper than `DEEPEST`, but keep their content."""
+    """Remove tags nested deeper than `DEEPEST`, but keep their content; a low `tag_count` shows that there are none."""
     deep = _deep_names(html) if tag_count >= SHALLOW_TAGS and _may_be_deep(html) else ()
     if not deep:
         return html
@@ -71,35 +71,35 @@ _PERMALINKS = " ¶#§🔗"
 def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
     html = decode(body.data, body.charset, html=True)
     tag_count = html.count("<")
-    tree, names = LexborHTMLParser(flatten(html, tag_count)), names_in(html)
+    tree, lower_html = LexborHTMLParser(flatten(html, tag_count)), lower_html_of(html)
     head = read_head(tree, body.url)
     base = head.base or body.url
     alternate = canonical(head.markdown, base) if head.markdown else None
     links = collect_links(tree, base, tag_count, head.refresh, alternate)
     finds = with_hidden_links and tag_count <= MANY_TAGS
     rare = frozenset([node.tag or "" for node in tree.css(RARE)])
-    scripts = scripts_of(tree) if finds and b"<script" in names else ()
+    scripts = scripts_of(tree) if finds and b"<script" in lower_html else ()
     page = LinkPage(rare, tree, head, domain_of(body.url), scripts, links.by_href)
     clicked = tuple(hidden_links(page, of_elements=True)) if finds else ()
     in_data = tuple(hidden_links(page, of_elements=False)) if finds else ()
     leads_on = bool(head.refresh) or "frameset" in rare
-    dropped = drop_hidden(tree, names, rare, rendered=body.rendered is not None)
+    dropped = drop_hidden(tree, lower_html, rare, rendered=body.rendered is not None)
     seen, seen_clicked = links, clicked
     if dropped.some:
         seen = with_seen_words(links, tree, base, tag_count)
         seen_clicked = _with_seen_words(clicked, page)
-    heading, content = _content(tree, names, head, body.url)
+    heading, content = _content(tree, lower_html, head, body.url)
     del tree, page, scripts  # a tree takes ten times the memory of its page, and conversion needs as much
     markdown = render(content, base)
     if dropped.by_styles and not any(map(str.isalnum, markdown)):  # the page is hidden until a script shows it
         seen, seen_clicked = links, clicked
-        heading, content = _content(LexborHTMLParser(flatten(html, tag_count)), names, head, body.url)
+        heading, content = _content(LexborHTMLParser(flatten(html, tag_count)), lower_html, head, body.url)
         markdown = render(content, base)
     links = seen
     if hidden := (*seen_clicked, *in_data):
         named = canonical(head.canonical, base) if head.canonical else None
         links = with_hidden(seen, hidden, base, {body.url, alternate, named})
-    login = find_login(html, names, len(markdown))
+    login = find_login(html, lower_html, len(markdown))
     return Document(
         title=choose_title(head.title, heading, head.site_name),
         markdown=markdown,
@@ -127,13 +127,13 @@ def _with_seen_words(hidden: tuple[HiddenLink, ...], page: LinkPage) -> tuple[Hi
     return tuple([found._replace(text=words.get(found.raw_url, "")) for found in hidden])
 
 
-def _content(tree: LexborHTMLParser, names: bytes, head: Head, url: str) -> tuple[str, str]:
-    """Return the first heading and the HTML of the main content; the tree is modified."""
+def _content(tree: LexborHTMLParser, lower_html: bytes, head: Head, url: str) -> tuple[str, str]:
+    """Return the first heading and the HTML of the main content; `tree` is modified, `lower_html` is the whole page."""
     main = find_main(tree, head.generator)
     if main is None:
         return "", ""
     drop_tools(main, head.generator, url)
-    tidy(tree, main, names, head.generator)
+    tidy(tree, main, lower_html, head.generator)
     first = main.css_first("h1")
     heading = one_line(first.text()).strip(_PERMALINKS) if first is not None else ""
     return heading, main.html or ""

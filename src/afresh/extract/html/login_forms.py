@@ -43,9 +43,9 @@ class LoginForm(NamedTuple):
     has_field: bool = False  # the form is in the content, not in a header or a dialog
 
 
-def find_login(html: str, names: bytes, text_chars: int) -> LoginForm:
-    """Return what kind of login form a page has; a page with much text (`text_chars`) is not searched for one."""
-    if text_chars > MAX_LOGIN_TEXT_CHARS or not _has_hint(names):
+def find_login(html: str, lower_html: bytes, text_chars: int) -> LoginForm:
+    """Return the kind of login form; pages with much text or without hints in `lower_html` are not searched for one."""
+    if text_chars > MAX_LOGIN_TEXT_CHARS or not _has_hint(lower_html):
         return LoginForm()
     tree = LexborHTMLParser(html[:MAX_LOGIN_HTML_CHARS])
     forms, controls = tree.css("form[action]"), tree.css(_CONTROLS)
@@ -66,8 +66,8 @@ def find_login(html: str, names: bytes, text_chars: int) -> LoginForm:
     return LoginForm(is_all=is_all, has_field=True)
 
 
-def _has_hint(names: bytes) -> bool:
-    return any(hint in names for hint in _HINTS) or any(pattern.search(names) for pattern in _HINT_PATTERNS)
+def _has_hint(lower_html: bytes) -> bool:
+    return any(hint in lower_html for hint in _HINTS) or any(pattern.search(lower_html) for pattern in _HINT_PATTERNS)
 
 
 def _is_within(node: LexborNode, places: set[int]) -> bool:

@@ -144,8 +144,8 @@ def around(node: LexborNode) -> Iterator[LexborNode]:
         here = here.parent
 
 
-def names_in(html: str) -> bytes:
-    """Return the markup as bytes in lower case; searching these for a name is much faster than searching the tree."""
+def lower_html_of(html: str) -> bytes:
+    """Return HTML as bytes in lower case; searching these for a tag is much faster than searching the tree."""
     return html.encode("utf-8", "surrogatepass").lower()
 
 

@@ -167,20 +167,20 @@ _ALIASES = {
 _WRAPPERS_UP = 3
 
 
-def tidy(tree: LexborHTMLParser, main: LexborNode, names: bytes, generator: str) -> None:
-    """Simplify code blocks, callouts and layout tables of the content, in place."""
-    if b"<pre" in names:
+def tidy(tree: LexborHTMLParser, main: LexborNode, lower_html: bytes, generator: str) -> None:
+    """Simplify code blocks, callouts and layout tables of `main` in place; `lower_html` shows which tags exist."""
+    if b"<pre" in lower_html:
         _name_code_languages(main)
     few = next((selector for name, selector in FEW_CALLOUTS.items() if generator.startswith(name)), None)
     callouts = {node.mem_id: node for node in main.css(few or CALLOUTS)}  # by id, as a node may match twice
     for node in callouts.values():
         _quote(tree, node)
-    for table in reversed(main.css("table") if b"<table" in names else ()):  # layout tables and lists
+    for table in reversed(main.css("table") if b"<table" in lower_html else ()):  # layout tables and lists
         if _is_layout(table):
             _refill(tree, table, "div", "div", _cells(table))
         elif table.css_first("tr > * + *") is None and table.css_first("td > p + p") is not None:
             _refill(tree, table, "ul", "li", _cells(table))  # one column with several paragraphs in a cell
-    for node in main.css("code code, code em, kbd kbd") if b"<code" in names or b"<kbd" in names else ():
+    for node in main.css("code code, code em, kbd kbd") if b"<code" in lower_html or b"<kbd" in lower_html else ():
         node.unwrap()
     if few is None:
         _free_headings(main)
