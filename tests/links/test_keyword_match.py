@@ -143,7 +143,7 @@ def test_the_host_says_nothing_of_a_link() -> None:
 def test_each_keyword_is_found_with_the_word_that_says_so() -> None:
     finder = KeywordFinder(["budget", "minutes", "tax"], always)
     found = finder.matches(LinkToScore(f"{SITE}/council/2026-budget", "Minutes: spending"))
-    assert {keyword: (match.score, match.word) for keyword, match in found.items()} == {
+    assert {keyword: (match.score, match.words) for keyword, match in found.items()} == {
         "budget": (1.0, "budget"),
         "minutes": (1.0, "minutes"),
     }
@@ -172,7 +172,7 @@ def test_related_words_go_both_ways_and_never_hold_the_keyword() -> None:
 def test_any_text_gives_bounded_scores_of_asked_keywords(text: str, path: str, keywords: list[str]) -> None:
     found = KeywordFinder(keywords, always).matches(LinkToScore(f"{SITE}/{path}", text))
     assert set(found) <= set(keywords)
-    assert all(0 < match.score <= 1 and match.word for match in found.values())
+    assert all(0 < match.score <= 1 and match.words for match in found.values())
 
 
 @given(st.text(string.ascii_lowercase, min_size=2, max_size=12))

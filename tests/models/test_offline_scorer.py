@@ -94,7 +94,7 @@ def test_the_nearest_keyword_comes_with_its_word() -> None:
     found = likeness.nearest([["physicians", "team"], [], ["taxi"]], ["doctor", "tax"])
     assert found[0] is not None
     keyword, match = found[0]
-    assert (keyword, match.word) == ("doctor", "physicians")
+    assert (keyword, match.words) == ("doctor", "physicians")
     assert match.score > 0.35
     assert found[1] is None
     assert found[2] is not None

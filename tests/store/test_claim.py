@@ -156,10 +156,10 @@ async def test_a_host_from_another_worker_differs_from_one_that_stays(crawler: M
     await _started(crawler, *(f"p{n}" for n in range(6)))
     [first] = await crawler.claim(1)
     [second] = await crawler.claim(1)
-    assert (first.arrived, second.arrived) == (False, False), "nobody looked at it before"
+    assert (first.starts_delay, second.starts_delay) == (False, False), "nobody looked at it before"
     await crawler.store.workers.release("w1", crawler.clock())
     later = crawler.beside(crawler.store, "w2")
-    assert [claim.arrived for _ in range(3) for claim in await later.claim(1)] == [True, False, False]
+    assert [claim.starts_delay for _ in range(3) for claim in await later.claim(1)] == [True, False, False]
 
 
 async def test_B16_hosts_of_which_enough_is_claimed_are_passed_over(crawler: ManualCrawler) -> None:
@@ -177,7 +177,7 @@ async def test_F19_F20_a_claim_whose_answer_was_lost_is_not_lost(crawler: Manual
     fresh = await crawler.store.queue.claim_again(crawler.run.id, "w1", crawler.clock(), limit=2)
     held = await crawler.store.queue.claim_again(crawler.run.id, "w1", crawler.clock(), limit=2)
     assert [claim.crawl_id for claim in held] == [claim.crawl_id for claim in fresh]
-    assert [claim.arrived for claim in held] == [True, True], "another may have asked the host a moment ago"
+    assert [claim.starts_delay for claim in held] == [True, True], "another may have asked the host a moment ago"
     crawler.clock.advance(1)
     [later] = await crawler.store.queue.claim_again(crawler.run.id, "w1", crawler.clock(), limit=1)
     assert later.crawl_id not in {claim.crawl_id for claim in held}

@@ -173,7 +173,7 @@ class Worker:
             self.run.id, self._name, tools.clock(), limit=self._batch, crowded=crowded
         )
         for claim in claims:
-            if claim.arrived:
+            if claim.starts_delay:
                 tools.hosts.arrived(claim.domain)
             self._dispatcher.put((lapses, claim))
         self._held += len(claims)

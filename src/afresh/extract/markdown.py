@@ -184,7 +184,7 @@ _MARKED = re.compile(r"^(\d{1,9}(?=[.)]\s)|(?=[#>+*|=~`-]))(.)")
 def written(
     body: Body, markdown: str, title: str = "", *languages: str | None, links: Iterable[tuple[str, str]] | None = None
 ) -> Document:
-    """Return the document for a body converted to Markdown, with `links` if given, else the links in the text."""
+    """Return the document for a converted body that declares `languages`; without `links`, take those in the text."""
     text = normalise(cut(storable(markdown)))
     prose = _FENCE.sub("", text)  # fenced code contains no headings or links
     found = _links_in(prose, body.url) if links is None else _known(links, body.url)

@@ -114,7 +114,7 @@ _CONTROL = bytes(set(range(0x20)) - {0x09, 0x0A, 0x0C, 0x0D, 0x1B})
 
 
 def extract(body: Body, *, hidden_links: bool = True) -> Document:
-    """Return the document of a body; raise ExtractError if no extractor can read it."""
+    """Return a body's document (`hidden_links`: also HTML links outside of anchors); raise ExtractError if it fails."""
     chosen = choose(body)
     _refuse_another(chosen, body)
     read = _reader(chosen.reader)

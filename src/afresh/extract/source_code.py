@@ -64,12 +64,12 @@ def outline(text: str, language: Language) -> list[Symbol]:
         return parsed
     masked = _WIDE.sub(" " * MAX_BLANK_CHARS, language.skipped.sub(_mask, text))
     masked = _first_branches(text, masked) if language.name == "cpp" else masked
-    starts = [0, *(found.end() for found in re.finditer("\n", masked))]
-    found = _braced(masked, language) if language.blocks == "brace" else _indented(masked, language, starts)
+    line_starts = [0, *(found.end() for found in re.finditer("\n", masked))]
+    found = _braced(masked, language) if language.blocks == "brace" else _indented(masked, language, line_starts)
     lines, bare = text.split("\n"), masked.split("\n")
     made: list[Symbol] = []
     free = 0  # index of the first line that may belong to the next symbol
-    for symbol in _held(found, starts):
+    for symbol in _symbols(found, line_starts):
         first = symbol.first  # is moved up to include the comment and attributes right above
         while (
             first > free
@@ -210,14 +210,14 @@ def _goes_on(masked: str, at: int) -> bool:
     return before in tuple("=,(<|&+:") or _GOES_ON.match(masked, at) is not None
 
 
-def _indented(masked: str, language: Language, starts: Sequence[int]) -> list[_Found]:
+def _indented(masked: str, language: Language, line_starts: Sequence[int]) -> list[_Found]:
     """Return the declarations in a language with indented bodies or with bodies closed by `end`."""
     lines = masked.split("\n")
     made = []
     for found, rule in _matches(masked, language.rules):
-        first = bisect_right(starts, found.start("name")) - 1
+        first = bisect_right(line_starts, found.start("name")) - 1
         last = _block_end(lines, first, language.blocks == "end")
-        made.append(_Found(_named(found), starts[first], starts[last] + len(lines[last]), rule.has_members))
+        made.append(_Found(_named(found), line_starts[first], line_starts[last] + len(lines[last]), rule.has_members))
     return made
 
 
@@ -237,7 +237,7 @@ def _width(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
 
 
-def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
+def _symbols(found: Sequence[_Found], line_starts: Sequence[int]) -> Iterable[Symbol]:
     """Convert declarations to symbols with line numbers; skip those inside symbols that cannot contain others."""
     around: list[_Found] = []
     for each in found:
@@ -245,7 +245,7 @@ def _held(found: Sequence[_Found], starts: Sequence[int]) -> Iterable[Symbol]:
             around.pop()
         if around and not around[-1].has_members:
             continue
-        first, last = (bisect_right(starts, place) - 1 for place in (each.start, each.end))
+        first, last = (bisect_right(line_starts, place) - 1 for place in (each.start, each.end))
         yield Symbol(each.name, first, max(first, last))
         around.append(each)
 
@@ -310,7 +310,7 @@ def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: st
 
 
 def _leave(around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str) -> Generator[_Part, None, int]:
-    """Remove from `around` the symbols that end before `until`; yield their last lines, return the next index."""
+    """Remove from `around` the symbols that end before `until`; yield their lines from `at` on; return the new `at`."""
     while around and around[-1].last < until:
         yield _holder(around, name, lines[at : around[-1].last + 1])
         at = max(at, around[-1].last + 1)

@@ -42,10 +42,10 @@ _LONG_PART_LETTERS = 6  # a part of a compound with so many letters needs no che
 
 
 class KeywordMatch(NamedTuple):
-    """The score of a keyword for a link, and the words of the link that match the keyword (`word`)."""
+    """The score of a keyword for a link, and the words of the link that match the keyword."""
 
     score: float
-    word: str
+    words: str
 
 
 class _Entry(NamedTuple):
@@ -122,13 +122,16 @@ def _entries(keyword: str) -> Iterator[_Entry]:
             yield _Entry(keyword, tuple(map(keyword_forms, phrase)), is_related=True)
 
 
-def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: Sequence[str]) -> KeywordMatch | None:
-    """Return the best match of a phrase in a link; the words of a synonym must be adjacent."""
+def _best_match(entry: _Entry, scores: Mapping[int, Mapping[int, float]], words: Sequence[str]) -> KeywordMatch | None:
+    """Return the best match of a phrase in the `words` of a link; the words of a synonym must be adjacent.
+
+    `scores` has the score of each match by index in the phrase, then by index in `words`.
+    """
     inner = range(1, len(entry.words))
     whole = {
-        at: min(score, *(parts[part][at + part] for part in inner)) if inner else score
-        for at, score in parts[0].items()
-        if all(at + part in parts[part] for part in inner)
+        at: min(score, *(scores[part][at + part] for part in inner)) if inner else score
+        for at, score in scores[0].items()
+        if all(at + part in scores[part] for part in inner)
     }
     if whole:
         at = max(whole, key=lambda place: whole[place])
@@ -136,7 +139,7 @@ def _best_match(entry: _Entry, parts: Mapping[int, Mapping[int, float]], words: 
         return KeywordMatch(share * whole[at], " ".join(words[at : at + len(entry.words)]))
     if entry.is_related:
         return None
-    places = [max(parts[part].items(), key=lambda item: item[1]) for part in range(len(entry.words))]
+    places = [max(scores[part].items(), key=lambda item: item[1]) for part in range(len(entry.words))]
     return KeywordMatch(
         APART_SCORE * min(score for _, score in places), " … ".join(words[at] for at, _ in sorted(places))
     )

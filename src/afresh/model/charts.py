@@ -142,10 +142,10 @@ def by_source(
     return {source: tuple(numbers) for source, numbers in changes.items()}
 
 
-def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], there: int, room: int) -> SiteMap:
-    """Return the map of `pages`, which are sorted by their distance from the root; the source has `there` pages.
+def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], total: int, max_links: int) -> SiteMap:
+    """Return the map of `pages`, which are sorted by their distance from the root; the source has `total` pages.
 
-    The map has at most `room` links, not counting those from a parent to its child.
+    The map has all `pages` and at most `max_links` links, not counting those from a parent to its child.
     """
     places = {page.id: place for place, page in enumerate(pages)}
     nearest: dict[PageId, PageId] = {}
@@ -156,11 +156,11 @@ def map_of(pages: Sequence[MapNode], links: Sequence[tuple[PageId, PageId]], the
     others = [(start, end) for start, end in links if start != end and nearest.get(end) != start]
     others.sort(key=lambda link: places[link[0]] + places[link[1]])
     return SiteMap(
-        pages=there,
+        pages=total,
         nodes=tuple(replace(page, parent=nearest.get(page.id)) for page in pages),
-        links=tuple(others[:room]),
-        pages_left_out=max(0, there - len(pages)),
-        links_left_out=max(0, len(others) - room),
+        links=tuple(others[:max_links]),
+        pages_left_out=max(0, total - len(pages)),
+        links_left_out=max(0, len(others) - max_links),
     )
 
 

@@ -257,9 +257,9 @@ CHUNKER = "markdown-4"  # includes the analysis of words
 
 
 def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:
-    """Return a fingerprint of how a page is read; a page with another one is fetched again.
+    """Return a fingerprint of the settings for reading pages; pages read with other settings are fetched again.
 
-    If texts are not stored (`body` is `none`), it includes chunker and model, because both need the fetched page.
+    If no text is stored (`body` is "none"), it includes chunker and model, because both need the fetched page.
     """
     parts = (READING, body) if body != "none" else (READING, body, CHUNKER, model or "")
     parts = parts if hidden_links else (*parts, "visible links only")

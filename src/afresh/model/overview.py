@@ -18,7 +18,7 @@ class SourceOverview:
     label: str
     view: SourceView
     due: int  # pages that are due
-    next_at: datetime | None  # when the next other page is due
+    next_at: datetime | None  # when the next page becomes due
     run: RunReport | None  # the last one, with its progress
     receipt: RunSavings  # of the last run that ended
 
@@ -53,10 +53,10 @@ class Preview:
     language: str | None = None
     begins: str = ""  # the beginning of its text
     belong: tuple[str, ...] = ()  # linked URLs that would be read
-    left_out: tuple[tuple[str, str], ...] = ()  # other URLs, each with the reason
+    left_out: tuple[tuple[str, str], ...] = ()  # linked URLs that would not be read, each with the reason
     trouble: str | None = None  # why the start page or the listing cannot be read now
     listed: int | None = None  # number of URLs that would be read, if the source lists them
-    dropped: Mapping[str, int] = field(default_factory=dict)  # number of others, by reason
+    dropped: Mapping[str, int] = field(default_factory=dict)  # number of listed URLs that would not be read, by reason
     notes: tuple[str, ...] = ()  # about the listing
 
 
@@ -84,8 +84,8 @@ class BlockedDeletions:
 
     pages: tuple[BlockedPage, ...]  # the first few
     count: int
-    percent: float  # share of the source's pages; more deletions need confirmation
-    allowed: int  # number of deletions that never need confirmation
+    percent: float  # the deletion limit as a share of the source's pages
+    allowed: int  # the deletion limit as a number of pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

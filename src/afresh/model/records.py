@@ -168,7 +168,7 @@ class Page:
 
 
 def last_answered(checked_at: datetime | None, *answers: datetime | None) -> datetime | None:
-    """Return the time of the last check that did not fail: the latest of `answers`, but at most `checked_at`."""
+    """Return when a page last answered: the latest time in `answers`, but not after its last check (`checked_at`)."""
     latest = max((time for time in answers if time is not None), default=None)
     return checked_at if checked_at is None or latest is None else min(checked_at, latest)
 
@@ -214,7 +214,7 @@ class Claim:
     page: Page
     run_id: RunId
     domain: str
-    arrived: bool = False  # another worker may have sent a request to its host a moment ago
+    starts_delay: bool = False  # the delay of its host starts now: another worker may have just sent a request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

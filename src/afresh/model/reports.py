@@ -79,7 +79,7 @@ class KbReport:
     summaries: int = 0
     ai_calls: int = 0
     due: int = 0  # due links that the budget left for the next update
-    next_check_at: datetime | None = None  # when the next other link is due
+    next_check_at: datetime | None = None  # when the next link becomes due
     written: bool = False  # whether a file was written
     failing_links: tuple["BackingOffPage", ...] = ()  # whose last check failed, by URL
     files: RunReport | None = None
@@ -222,7 +222,7 @@ class NextCheck:
     url: str
     next_look: datetime  # the time of the check
     due: bool  # now
-    planned: datetime  # decides the order; a maximum age makes a page due earlier
+    planned: datetime  # the list is sorted by it; later than `next_look` if a maximum age makes the page due earlier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,7 +342,7 @@ class Freshness:
     kind: str
     oldest_check: datetime | None  # of its pages with content
     due: int  # pages that are due
-    next_at: datetime | None  # when the next other page is due
+    next_at: datetime | None  # when the next page becomes due
     backing_off: tuple[BackingOffPage, ...] = ()  # the first few, soonest first
     backing_off_count: int = 0
     trouble: str | None = None  # why its settings are invalid, so that it is not checked

@@ -106,7 +106,7 @@ class StoreEmbedders(NamedTuple):
 
 
 def choose_embedders(settings: EmbeddingSettings, serving: str | None, caller: JsonApi | None) -> StoreEmbedders:
-    """Return the embedders of a store, with notes on what does not fit.
+    """Return the embedders of a store, with a note if searches do not use the configured model.
 
     Searches use the model that made the index (`serving`), or none if it is not available; new text gets vectors of
     the same model, or else of the configured one.

@@ -106,9 +106,9 @@ class CompletionClient:
         )
 
 
-def chat_recipe(ai: AiSettings, prompt: str, frame: str) -> str:
-    """Return a text that identifies model, prompt and `frame`; if it changes, stored answers are outdated."""
-    digest = hashlib.sha256(f"{prompt}\n{frame}".encode()).hexdigest()
+def chat_recipe(ai: AiSettings, prompt: str, template: str) -> str:
+    """Return a text that identifies model, prompt and message template; if it changes, stored answers are outdated."""
+    digest = hashlib.sha256(f"{prompt}\n{template}".encode()).hexdigest()
     return f"openai/{ai.model or ''}+{digest[:12]}"
 
 

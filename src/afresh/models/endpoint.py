@@ -95,7 +95,7 @@ class Endpoint:
             raise self._unreachable(error) from None
 
     def refusal(self, reply: JsonReply) -> AfreshError:
-        """Return the error for an unusable answer: a `service.down` if other requests would fail too."""
+        """Return the error for an unusable answer, of the type `service.down` if other requests would fail, too."""
         service, status, message = self.service, reply.status, self.error_message(reply)
         if status == 200:
             return service.error(f"{self.host} answered without {service.gives}{message}")
@@ -121,7 +121,7 @@ class Endpoint:
         return self.service.down(f"{error}: check that the service runs and {self.service.section}.base_url is correct")
 
     def _count_failure(self, message: str) -> AfreshError:
-        """Return the error for a failed request: a `service.down` after too many in a row."""
+        """Return the error for a failed request, of the type `service.down` after too many failures in a row."""
         self._failures += 1
         is_down = self._failures >= self.service.max_failures
         return self.service.down(message) if is_down else self.service.error(message)

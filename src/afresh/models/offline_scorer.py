@@ -101,12 +101,12 @@ class OfflineLinkScorer:
             nearest = self._similarity.nearest([significant_words(links[at]) for at in unmatched], keywords)
             for at, near in zip(unmatched, nearest, strict=True):
                 if near and (score := score_similarity(near[1].score)):
-                    found[at] = {near[0]: KeywordMatch(score, near[1].word)}
+                    found[at] = {near[0]: KeywordMatch(score, near[1].words)}
         return [_judgement(link, matches) for link, matches in zip(links, found, strict=True) if matches]
 
 
 def _judgement(link: LinkToScore, matches: Mapping[str, KeywordMatch]) -> LinkJudgement:
     ranked = sorted(matches.items(), key=lambda item: (-item[1].score, item[0]))
-    comment = "; ".join(f"{keyword}: “{match.word}”" for keyword, match in ranked)
+    comment = "; ".join(f"{keyword}: “{match.words}”" for keyword, match in ranked)
     scores = {keyword: round(match.score, 3) for keyword, match in ranked}
     return LinkJudgement(link.url, link.text, scores, shortened(comment, MAX_COMMENT_CHARS))

@@ -93,7 +93,7 @@ def _folder(package: str) -> Path:
 
 
 def _file(place: tuple[str, str]) -> bytes:
-    """Read a file of a package without importing it; raise EmbedderUnavailable if the file is missing or changed."""
+    """Read a file (package, name) without importing the package; raise EmbedderUnavailable if missing or changed."""
     package, name = place
     try:
         data = (_folder(package) / name).read_bytes()

@@ -99,10 +99,10 @@ def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
     for _ in range(STEPS):
         middle = (low + high) / 2
         rate = exp(middle)
-        short = prior.shape + number * _known(rate * span) > rate * seconds
+        short = prior.shape + number * _weight(rate * span) > rate * seconds
         low, high = (middle, high) if short else (low, middle)
     rate = exp((low + high) / 2)
-    shape = rate * seconds + number * _sharpness(rate * span)
+    shape = rate * seconds + number * _weight_slope(rate * span)
     return ChangeRate(shape, shape / rate)
 
 
@@ -205,7 +205,7 @@ def plan_checks(
     max_seconds: float = 30 * DAY,
     signals: HintAccuracy = NO_SIGNALS,
 ) -> CheckPlan:
-    """Return a plan with `looks` checks per second, or more if `max_seconds` requires that."""
+    """Return a plan for `pages` (host, statistics): `looks` checks per second, or more if `max_seconds` requires it."""
     counted = Counter(pages)
     exact = len(counted) <= FEW_KINDS  # rounding saves time, but misses a small budget by more than a quarter
     if not exact:
@@ -240,13 +240,13 @@ def plan_checks(
     return CheckPlan(hosts, exp(high), min_seconds, max_seconds, signals, usual)
 
 
-def _known(expected: float) -> float:
-    """Return how much an observed change raises the estimated rate, given the expected number of changes."""
+def _weight(expected: float) -> float:
+    """Return the weight of an observed change in the estimate: 1 if no change was expected, near 0 if many were."""
     return 1.0 if expected < 1e-6 else expected / expm1(expected) if expected < 500 else 0.0
 
 
-def _sharpness(expected: float) -> float:
-    """Return how precisely an observed change determines the rate, given the expected number of changes."""
+def _weight_slope(expected: float) -> float:
+    """Return how fast `_weight` falls with the logarithm of `expected` (its negative derivative)."""
     if expected < 1e-4:
         return expected / 2
     if expected > 300:

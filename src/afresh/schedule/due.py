@@ -16,14 +16,14 @@ class WaitingPage:
 
 
 class DueCounts(NamedTuple):
-    """How many pages of a source are due, how many of these are indexed, and when the next other page is due.
+    """How many pages of a source are due, how many of these are indexed, and when the next page becomes due.
 
     A page that an open run will check counts as due until it is checked.
     """
 
     due: int = 0  # pages whose time has come
     stale: int = 0  # of these, pages in the index
-    next_at: datetime | None = None  # when the next of the others is due
+    next_at: datetime | None = None  # when the next page becomes due
 
 
 def due_at(page: WaitingPage, now: datetime, max_age: float | None = None) -> datetime:

@@ -190,7 +190,7 @@ class Scheduler:
 async def plan(
     store: Store, tools: RunToolFactory, now: datetime, wrong: Callable[[Source, str], None]
 ) -> list[_Planned]:
-    """Return the scheduled sources with their next runs, soonest first; store next runs that are missing."""
+    """Return what `scheduled` returns, with the next run of each source, soonest first; store runs that are missing."""
     chosen = await scheduled(store, tools, wrong)
     known = {each.source: each for each in await store.schedules.appointments()}
     stale = [source for source in known if source not in {each.id for each, _ in chosen}]
@@ -213,7 +213,7 @@ async def plan(
 async def scheduled(
     store: Store, tools: RunToolFactory, wrong: Callable[[Source, str], None] = lambda *_: None
 ) -> list[tuple[Source, Schedule]]:
-    """Return the sources with a schedule; call `wrong` for each one with invalid settings."""
+    """Return the sources with a schedule; call `wrong` with each source that has invalid settings, and the reason."""
     found = []
     for source in await store.sources.all():
         try:

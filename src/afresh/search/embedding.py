@@ -146,7 +146,7 @@ class Embedding:
         self._resolve(chunks, made=True)
 
     def _resolve(self, keys: Iterable[str], error: Exception | None = None, *, made: bool = False) -> None:
-        """Pass the result or error to the calls that wait for these texts; after an error, later calls try again."""
+        """Pass the error, or whether vectors were `made`, to waiting calls; after an error, later calls try again."""
         for key in keys:
             promise = self._promises.pop(key, None)
             if promise is None or promise.done():

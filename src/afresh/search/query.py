@@ -119,7 +119,7 @@ def _any_form(words: Sequence[str], configs: Sequence[str], star: str = "") -> s
 
 
 def _phrase(words: Sequence[str], config: str) -> str:
-    """Return stemmed words as a quoted phrase; a last single character of a script without spaces matches its pairs."""
+    """Return stemmed words as a quoted phrase; a last word of one Chinese character matches all pairs it begins."""
     kept: list[str] = []
     for word, stem in zip(words, stems(words, config), strict=True):
         kept += pairs(word) if is_run(word) else (stem,)
@@ -223,8 +223,8 @@ def scoring(counts: Mapping[str, int], room: int = ROOM, enough: int = ENOUGH, t
 def expressions(plan: Scoring, counts: Sequence[int], room: int = ROOM, enough: int = ENOUGH) -> tuple[str, ...]:
     """Return `plan.scored`, and the first of `plan.steps` that matches at most `room` texts.
 
-    `counts` holds the number of texts that each of these steps matches. If `plan.scored` is empty, a step with fewer
-    than `enough` texts is replaced by the step before it, and the last step is used if all match too many texts.
+    `counts` holds the number of texts that each of these steps matches. Two rules apply if `plan.scored` is empty. A
+    step with fewer than `enough` texts is replaced by the step before it. If all match too many, the last one is used.
     """
     before = None
     for step, found in zip(plan.steps, counts, strict=True):

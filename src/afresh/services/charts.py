@@ -55,8 +55,8 @@ class ChartService(Service):
 
 async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
     """Return the pages nearest to the root and the links between them."""
-    pages, links, there = await store.stats.site_map(source, limit)
-    return charts.map_of(pages, links, there, LINKS)
+    pages, links, total = await store.stats.site_map(source, limit)
+    return charts.map_of(pages, links, total, LINKS)
 
 
 async def hosts_of(store: Store, source: Source | None, now: datetime) -> tuple[HostView, ...]:

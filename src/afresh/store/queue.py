@@ -242,7 +242,7 @@ def _claim(row: Row, hosts: Mapping[str, bool]) -> Claim:
         page=page_from(row),
         run_id=RunId(row["run_id"]),
         domain=row["domain"],
-        arrived=hosts[row["domain"]],
+        starts_delay=hosts[row["domain"]],
     )
 
 

@@ -137,7 +137,7 @@ class _Asciidoc:
 
     def __init__(self, written: int) -> None:
         self.attributes: dict[str, str] = {}
-        self.room = ExpansionBudget(written)  # limits the text that attributes may add
+        self.budget = ExpansionBudget(written)  # limits the text that attributes may add
         self.options = self.title = ""
 
     def prose(self, text: str) -> str:
@@ -156,7 +156,7 @@ class _Asciidoc:
                 return found[0][1:]
             name = found[1].lower()
             value = self.attributes.get(name, _KNOWN.get(name))
-            if value is None or not self.room.take(value):
+            if value is None or not self.budget.take(value):
                 return found[0]
             return self.in_text(value, depth + 1)
 
@@ -326,7 +326,7 @@ def _ends_paragraph(line: str) -> bool:
 
 
 def _item_text(lines: list[str], at: int, first: str) -> tuple[str, int]:
-    """Return the text of a list item, up to a blank line, an item or a block, and the index of the line after it."""
+    """Return the text of an item (`first` and the paragraph from line `at` on), and the index of the line after it."""
     parts = [first] if first else []
     at = at if first else skip_blank(lines, at)
     while at < len(lines) and lines[at].strip() and not _ITEM.match(lines[at]) and not _ends_paragraph(lines[at]):
@@ -362,10 +362,13 @@ _CELL = re.compile(r"(?:(?<=\s)|^)(?:\d+(?:\.\d+)?[+*]|\.\d+\+)?[<^>]?(?:\.[<^>]
 _TIMES = re.compile(r"(\d+)\*")
 
 
-def table_rows(lines: Sequence[str], attributes: str, mark: str) -> tuple[Rows, bool]:
-    """Return the rows of a table, given the lines between its borders, and whether the first row is its head."""
+def table_rows(lines: Sequence[str], attributes: str, border: str) -> tuple[Rows, bool]:
+    """Return the rows of a table, and whether the first one is its head.
+
+    `lines` are those between its borders, and `border` is the first character of a border (`|===`, `,===`).
+    """
     is_text = "header" in attributes and "noheader" not in attributes
-    if mark == "," or "format=csv" in attributes.replace('"', ""):
+    if border == "," or "format=csv" in attributes.replace('"', ""):
         return csv_rows("\n".join(lines)), is_text
     cells, first = _cells(lines)
     wide = min(_columns(attributes) or first or 1, MOST_COLUMNS)

@@ -216,7 +216,7 @@ def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
 
 
 def _literal(lines: list[str], at: int) -> tuple[list[str], int]:
-    """Return a literal block (indented, or with a mark on each line), and the index of the line after it."""
+    """Return a literal block (indented, or each line with a prefix such as `>`), and the index of the line after it."""
     if at < len(lines) and lines[at][0] not in " \t" and not lines[at][0].isalnum():
         stop = run_end(lines, at, lambda line: line[:1] == lines[at][0])
         return lines[at:stop], stop

@@ -35,17 +35,17 @@ _KEPT_ESCAPES = frozenset("*_`[]<>#\\|")
 class RstNames(NamedTuple):
     targets: Mapping[str, str]
     substitutions: Mapping[str, str]
-    room: ExpansionBudget  # limits the text that both may add, because names may be used any number of times
+    budget: ExpansionBudget  # limits the text that both may add, because names may be used any number of times
 
     def target(self, name: str) -> str:
-        """Return the URL of a link target; "" if it is unknown or the expansion budget (`room`) is used up."""
+        """Return the URL of a link target; "" if it is unknown or would make the text too long."""
         url = self.targets.get(_normal(name), "")
-        return url if self.room.take(url) else ""
+        return url if self.budget.take(url) else ""
 
     def text(self, name: str) -> str | None:
-        """Return the text of a substitution; None if it is unknown or the expansion budget (`room`) is used up."""
+        """Return the text of a substitution; None if it is unknown or would make the text too long."""
         value = self.substitutions.get(_normal(name))
-        return value if value is not None and self.room.take(value) else None
+        return value if value is not None and self.budget.take(value) else None
 
 
 def names_of(text: str) -> RstNames:

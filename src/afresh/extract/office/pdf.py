@@ -236,7 +236,7 @@ def _read(pdf: Any) -> tuple[list[PdfLine], dict[str, str], str]:
 
 
 def _line(text: Any, raw: str, start: int, text_line: str, page: int) -> PdfLine:
-    """Return a line with its size, position and font, measured at some of its characters."""
+    """Return `text_line` with its size, position and font; the PDF has it as `raw`, at index `start` of `text`."""
     first = start + len(raw) - len(raw.lstrip())
     last = start + len(raw.rstrip()) - 1
     middle = next((at for at in range((first + last) // 2, last) if not raw[at - start].isspace()), first)

@@ -162,7 +162,7 @@ class ParserProcess:
                 transport.close()
 
     async def _leave(self) -> None:
-        """Wait until the process ends, which has closed its output; killing it would hide its exit code."""
+        """Wait for the end of a process that has closed its output; killing it at once would hide its exit code."""
         self._clock.cancel()
         try:
             async with asyncio.timeout(LEAVING_SECONDS):
@@ -196,7 +196,7 @@ class ParserPool:
         self._starting = [asyncio.Lock() for _ in range(most)]
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return a result of the type `function.answer`; raise ExtractError, or ParserCrashed on a crash or timeout."""
+        """Return the result of a function; raise ExtractError, or ParserCrashed on a crash or timeout."""
         while True:
             slot = await self._slot() if self._free.empty() else self._free.get_nowait()
             try:
@@ -207,7 +207,7 @@ class ParserPool:
                 self._free.put_nowait(slot)
 
     async def call_next(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Do the same without waiting behind calls that have no process yet; meant for one call at a time."""
+        """Call a function like `call`, but ahead of calls that wait for a process; use it for one call at a time."""
         while True:
             with suppress(CallDropped):
                 return await self._call_in(self._least_busy(), function, args, kwargs)
