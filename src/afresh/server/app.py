@@ -133,7 +133,7 @@ def _reading_part(router: APIRouter) -> APIRouter:
 
 @asynccontextmanager
 async def _cached_counts(kb: KnowledgeBase) -> AsyncIterator[None]:
-    """Cache the counts of large sources; count them at startup, so that the first request is fast."""
+    """Cache how many pages and passages large sources have; count at startup, so that the first request is fast."""
     kb.status.cache_counts()
 
     async def count() -> None:

@@ -46,14 +46,14 @@ async def refuse(send: Send, refused: RequestRefused) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def without_body(send: Send, asked: Scope, scope: Scope) -> Send:
-    """Return a `send` for a HEAD request: it sends the answer to the GET `asked` without body, and copies its route."""
+def without_body(send: Send, get_scope: Scope, head_scope: Scope) -> Send:
+    """Return a `send` that drops the body of a GET response, and copies the route of the GET to the HEAD request."""
     ended = False
 
     async def head_only(message: Message) -> None:
         nonlocal ended
         if message["type"] == "http.response.start":
-            scope["route"] = asked.get("route")
+            head_scope["route"] = get_scope.get("route")
             await send(message)
         elif not ended:
             ended = True

@@ -166,7 +166,7 @@ class AuthMiddleware:
         await self._page(scope, receive, send, refused)
 
     async def _check_origin(self, scope: Scope) -> bool:
-        """Refuse a foreign origin or a wrong host; return whether the server has any tokens."""
+        """Refuse a foreign origin or a wrong host, more strictly while no token exists; return whether tokens exist."""
         checks.check_origin(scope, self._settings.origins)
         checks.check_host(scope, self._settings.hosts, addresses=True)
         if not self._has_tokens:  # revoked tokens are kept, so this stays true

@@ -1,4 +1,4 @@
-"""Background tasks of the server: work on runs, start due ones, send messages, sync and prune."""
+"""Background tasks of the server: process and start runs, send messages, sync external stores, delete old records."""
 
 import asyncio
 import logging

@@ -33,7 +33,7 @@ class Ready(BaseModel):
     status: str
     store: str
     worker: str  # "here", "resting" (after a failure) or "elsewhere"
-    schedules: str
+    schedules: str  # one of the same three
 
 
 @health_router.get("/health", response_model=Health)

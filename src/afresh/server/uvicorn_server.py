@@ -45,7 +45,7 @@ class PeerConnections:
     def enter(self, address: str, connection: Hashable, close: Callable[[], object]) -> bool:
         """Register a connection, which `close` ends; return False if its peer has too many connections.
 
-        If one of these has not sent a request yet, the oldest such connection is closed instead.
+        If this peer has connections without a request yet, close the oldest of them instead of returning False.
         """
         peer = caller(address)
         silent = self._silent.setdefault(peer, {})
@@ -121,7 +121,7 @@ class BoundedProtocol(H11Protocol):
     header_seconds = 10.0
     max_connections = 1_000
     peers: PeerConnections
-    _late: asyncio.TimerHandle | None = None
+    _header_timer: asyncio.TimerHandle | None = None  # closes the connection if the headers take too long
     _answered_early = False
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -183,13 +183,13 @@ class BoundedProtocol(H11Protocol):
         if self.conn.their_state is not h11.IDLE:
             self._stop()
             self.peers.mark_active(self)
-        elif self._late is None:
-            self._late = self.loop.call_later(self.header_seconds, self.transport.close)
+        elif self._header_timer is None:
+            self._header_timer = self.loop.call_later(self.header_seconds, self.transport.close)
 
     def _stop(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
 
 
 class Server(uvicorn.Server):

@@ -1,4 +1,4 @@
-"""Add a source, or change its name, root or settings."""
+"""Add a source, or change its name, URL or settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -30,11 +30,11 @@ async def add_source(
     keep: bool = True,
     again: bool = True,
 ) -> Source:
-    """Add a source, and return it; raise UsageError if a source with another root has its name.
+    """Add a source, and return it; raise UsageError if a source with another URL has its name.
 
-    A source that the operator did not add is read without the operator's credentials. Without `keep`, a new source is
-    removed if its first run reads nothing. If the root is known already, its source is returned or, without `again`,
-    AlreadyExists is raised.
+    `target` holds kind and URL. A source that the operator did not add is read without the operator's credentials.
+    Without `keep`, a new source is removed if its first run reads nothing. An existing source with this name and URL
+    is returned. If only a source with another name or version has the URL, raise AlreadyExists unless `again`.
     """
     (kind, url), rules, policy = target, rules or {}, policy or {}
     known = None if name else await store.sources.find_by_url(url, version)
@@ -109,7 +109,7 @@ def check_label(source: Source, name: str, version: str | None) -> None:
 async def checked_url(
     store: Store, source: Source, url: str, recognise: Callable[[str], tuple[str, str]], *, again: bool
 ) -> str:
-    """Return the root that a URL refers to; raise UsageError if the source cannot have this root."""
+    """Return the canonical form of a URL, as found by `recognise`; raise UsageError if `source` cannot have it."""
     try:
         kind, root = recognise(url)
     except UsageError as wrong:
@@ -125,7 +125,7 @@ async def checked_url(
 def check_tokens(
     tokens: list[AccessToken], source: Source, name: str, version: str | None, now: datetime, *, by_operator: bool
 ) -> list[str]:
-    """Return notes on tokens whose access a new name changes; raise Forbidden if one gains it and no operator asks."""
+    """Note which tokens gain or lose access by a new name; raise Forbidden if one gains it, unless `by_operator`."""
     label, notes = replace(source, name=name, version=version).label, []
     for token in tokens:
         if not token.sources or token.state(now) != "good":

@@ -66,6 +66,6 @@ class LinkService(Service):
         return await self.get(number)
 
     async def remove(self, number: int) -> None:
-        """Remove a link from all pages; it comes back when a page that contains it changes its links."""
+        """Remove a link from all pages; it is stored again if the links of a page that contains it change."""
         if not await self._store.links.remove(number):
             raise NotFound(f"there is no link {number} on any page")

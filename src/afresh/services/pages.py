@@ -111,11 +111,7 @@ class PageService(Service):
     async def of_source(
         self, label: str, which: PageFilter = LIVE_PAGES, *, limit: int | None = None
     ) -> list[PageView]:
-        """Return the pages of a source that match `which`.
-
-        If the source has sinks, the result shows the status that results from the copies of a page (`with_copies` in
-        sync/reconcile.py), and a status in `which` selects pages by this status.
-        """
+        """Return the pages of a source that match `which`; the status of a page includes the states of its copies."""
         which = normalised(which)
         source = await self._source(label)
         sinks = list(self._tools.sinks_of(source))
@@ -145,10 +141,7 @@ class PageService(Service):
     async def _by_copies(
         self, chosen: Mapping[SourceId, Sequence[str]], which: PageFilter, after: int, limit: int
     ) -> list[PageView]:
-        """Return the pages whose copies have the status in `which`; `chosen` holds the sinks of each source by name.
-
-        Sources with the same sinks share one query.
-        """
+        """Return the pages whose copies have the status in `which`; `chosen` holds the sink names of each source."""
         groups: dict[tuple[str, ...], list[SourceId]] = {}
         for source, sinks in chosen.items():
             groups.setdefault(tuple(sinks), []).append(source)

@@ -14,7 +14,7 @@ MANY_VERSIONS = 2
 
 
 async def exact_source(store: Store, label: str, *, only: bool = False) -> Source:
-    """Return the source with this label, else its newest version; with `only`, raise UsageError if it has several."""
+    """Return the source with this label, else the newest of this name; with `only`, raise UsageError for several."""
     name, version = parse_label(label)
     source = await store.sources.find(name, version)
     if source is None and version is None:

@@ -38,7 +38,10 @@ class SearchService(Service):
         context: bool = False,
         listener: Listener = ignore,
     ) -> SearchAnswer:
-        """Return the passages that match a query best; with `max_age`, check older result pages first."""
+        """Return the passages that match a query best; with `max_age`, check older result pages first.
+
+        `every_chunk` allows several passages of a page; `context` adds the text around each passage.
+        """
         from afresh.search.search import answer, older_pages
 
         if limit < 1:
@@ -107,7 +110,7 @@ class SearchService(Service):
         return summarize(asked, self._clock())
 
     async def reindex(self, labels: Sequence[str] = (), *, listener: Listener = ignore) -> list[ReindexReport]:
-        """Rebuild chunks and vectors that are outdated because of a new version or another model."""
+        """Rebuild chunks and vectors that an older chunker or another embedding model made."""
         chosen: list[Source | None] = [await self._source(label) for label in dict.fromkeys(labels)] or [None]
         reports = []
         for source in chosen:

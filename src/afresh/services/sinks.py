@@ -36,7 +36,7 @@ class SinkService(Service):
         verify: bool = False,
         listener: Listener = ignore,
     ) -> list[SyncReport]:
-        """Sync the pages of all sources or some; with one `source`, only into its sinks, unless `to` names others."""
+        """Sync the pages of `source`, of `labels` or of all sources into the sinks `to`, by default all of theirs."""
         only = await labelled_sources(self._store, labels) if labels else None
         if source is not None:
             only, to = [source], to or self._at_least_one(source)

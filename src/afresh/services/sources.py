@@ -146,10 +146,10 @@ class SourceService(Service):
         reset: Sequence[str] = (),
         by_operator: bool = False,
     ) -> tuple[Source, list[str]]:
-        """Change name, version, root and settings of a source, after all new values were checked.
+        """Change name, version, URL and settings of a source, after all new values were checked.
 
-        Return the source and notes on tokens that gain or lose access. Omitted values stay. The root cannot be changed
-        while a run of the source is queued or active. `again` allows the root of another source; `by_operator` allows
+        Return the source and notes on tokens that gain or lose access. Omitted values stay. The URL cannot be changed
+        while a run of the source is queued or active. `again` allows the URL of another source; `by_operator` allows
         local files, and a new name with which tokens gain access.
         """
         now, own = self._clock(), checked_settings(self._tools, source, settings, reset)

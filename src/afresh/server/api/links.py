@@ -109,6 +109,6 @@ async def change_link(ctx: Context, number: Id, body: ChangedLink) -> Response:
 
 @router.delete("/links/{number}", status_code=204)
 async def remove_link(ctx: Context, number: Id) -> Response:
-    """Remove a link from its pages. It returns if the links of one of these pages change."""
+    """Remove a link from all pages. It is stored again if the links of a page that contains it change."""
     await ctx.kb.links.remove(number)
     return Response(status_code=204)

@@ -44,8 +44,8 @@ async def search(
         Query(max_length=40, description="First check result pages again if their last check is older than this."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
-    all_passages: bool = False,
-    context: bool = False,
+    all_passages: Annotated[bool, Query(description="Every matching passage, not only the best of each page.")] = False,
+    context: Annotated[bool, Query(description="Also the text around each passage.")] = False,
     cursor: Cursor = None,
 ) -> Response:
     """Return the best passages by keyword and semantic search, with the freshness of each.

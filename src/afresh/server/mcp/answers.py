@@ -1,4 +1,4 @@
-"""Results of MCP tools, as records and as text; text of crawled pages stands between marks that it cannot forge."""
+"""Results of MCP tools, as records and as text; text of crawled pages is enclosed in lines that it cannot imitate."""
 
 import json
 import re
@@ -74,22 +74,23 @@ def size_of(text: str) -> int:
     return len(json.dumps(text, ensure_ascii=False).encode())
 
 
-def fitting(items: Iterable[Item], text_of: Callable[[Item], str], room: int) -> list[Item]:
-    """Return the items whose texts fit into a number of bytes, at least one."""
-    kept: list[Item] = []
+def fitting(items: Iterable[Item], text_of: Callable[[Item], str], max_bytes: int) -> list[Item]:
+    """Return the first items, as many as fit into `max_bytes` with their texts, but at least one."""
+    kept, size = list[Item](), 0
     for item in items:
-        room -= size_of(text_of(item))
-        if kept and room < 0:
+        size += size_of(text_of(item))
+        if kept and size > max_bytes:
             break
         kept.append(item)
     return kept
 
 
-def beginning(text: str, room: int) -> str:
-    """Return as much of a text as fits into a number of bytes, cut at a line break if one is near."""
-    if len(text) <= room and size_of(text) <= room:
+def beginning(text: str, max_bytes: int) -> str:
+    """Return as much of a text as fits into `max_bytes`, cut at a line break if there is one near the end."""
+    if len(text) <= max_bytes and size_of(text) <= max_bytes:
         return text
-    fits = bisect_right(range(min(len(text), room) + 1), room, key=lambda length: size_of(text[:length])) - 1
+    lengths = range(min(len(text), max_bytes) + 1)
+    fits = bisect_right(lengths, max_bytes, key=lambda length: size_of(text[:length])) - 1
     cut = text.rfind("\n", max(1, fits - _NEAR), fits)
     return text[: cut + 1 if cut > 0 else fits]
 
@@ -276,7 +277,7 @@ def make_cursor(place: int, *question: object) -> str:
 
 
 def read_cursor(cursor: str | None, *question: object) -> int:
-    """Return the position in a cursor, or 0; raise UsageError if the cursor belongs to another question."""
+    """Return the position in a cursor, or 0; raise UsageError if the arguments of its query were not `question`."""
     if not cursor:
         return 0
     try:

@@ -244,11 +244,11 @@ def add_page_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
         )
 
 
-def part(markdown: str, begins: int, url: str, about: str, room: int = answers.MAX_TEXT_BYTES) -> dict[str, Any]:
-    """Return the fields of a result for the text from character `begins` on: as much as fits, framed as data."""
+def part(markdown: str, begins: int, url: str, about: str, max_bytes: int = answers.MAX_TEXT_BYTES) -> dict[str, Any]:
+    """Return the fields of a result: the text from `begins` on, at most `max_bytes`, framed with `url` and `about`."""
     text = answers.sanitize(markdown)
     begins = min(begins, len(text))
-    content = answers.beginning(text[begins : begins + room], room)
+    content = answers.beginning(text[begins : begins + max_bytes], max_bytes)
     return {
         "begins": begins,
         "ends": begins + len(content),

@@ -33,7 +33,7 @@ def add_resources(server: MCPServer[Any], kb: KbProvider) -> None:
 
 
 async def read(kb: KbProvider, uri: str) -> ReadResourceContents | None:
-    """Return the resource at a URI, or None; the URI templates of the SDK match no question mark and no fragment."""
+    """Return the resource at a URI, or None; unlike the URI templates of the SDK, accept `?` and `#` in the URI."""
     if uri.startswith(PAGE):
         text = await read_page(kb, uri.removeprefix(PAGE))
         return ReadResourceContents(content=text, mime_type=MARKDOWN)

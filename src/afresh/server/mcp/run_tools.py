@@ -185,7 +185,7 @@ async def _start_job(
     ctx: Context[Any, Any],
     others: Sequence[RunReport] = (),
 ) -> CallToolResult:
-    """Let the worker start a queued run, wait for the run, and return its state; notes name the other queued runs."""
+    """Wake the worker, if any; return the run when it ends or after `wait` seconds, and name the `others` in notes."""
     if worker is not None:
         worker.wake()
     now = await _wait_for_job(kb, worker, run.run, wait, ctx)

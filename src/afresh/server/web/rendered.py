@@ -1,4 +1,4 @@
-"""Render stored Markdown as safe HTML: own tags, escaped text; HTML is shown as text and images as links."""
+"""Render stored Markdown as safe HTML: all text is escaped, HTML is shown as text, and images become links."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -166,7 +166,7 @@ def passage(text: str) -> Markup:
 
 
 class _PassageWriter(HtmlWriter):
-    """Writes headings as bold lines, links and images as text, and rows of a table that lacks its head as lines."""
+    """Writes headings as bold lines, links and images as text, and table rows whose table head is missing as lines."""
 
     def __init__(self, base: str) -> None:
         super().__init__(base)

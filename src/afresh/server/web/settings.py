@@ -55,7 +55,7 @@ class FieldProblem(NamedTuple):
 
 
 def problem_of(error: Exception) -> FieldProblem:
-    """Return the message of an error with the title of the form field, and the field that it concerns."""
+    """Return the message of an error, with the title of the form field that caused it, and the key of this field."""
     message = mask_secrets(str(error))
     key, _, rest = message.partition(": ")
     titles = {field.key: field.title for field in FIELDS}

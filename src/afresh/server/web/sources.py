@@ -143,7 +143,7 @@ async def overview(ctx: Context, text: Filter = None, removed: Filter = None, af
 
 
 async def _totals(ctx: RequestContext, overviews: Sequence[SourceOverview], *, is_whole: bool) -> Mapping[str, int]:
-    """Return the totals of the shown sources or, if these are only some of all sources, of the whole store."""
+    """Return the totals of all visible sources: from `overviews` if these are all (`is_whole`), else from the store."""
     if not is_whole:
         return await ctx.kb.status.sums() if ctx.allowed.everywhere else {}
     return {

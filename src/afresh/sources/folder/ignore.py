@@ -74,10 +74,10 @@ def _token(glob: str, place: int, first: int) -> tuple[str | None, int]:
 
 
 def _stars(glob: str, place: int, first: int) -> tuple[str, int]:
-    """Parse the stars at `place`; return their token (STAR, DEEP, DEEP_SOME or REST) and the position after them.
+    """Parse the stars at `place`; return their token (one of the constants above) and the position after them.
 
-    `first` is the position of the first special character. Git compares the text before it separately, and the rest
-    as a glob of its own. Therefore in `a**/b`, the two stars are the beginning of a glob, and match any folders.
+    `first` is the position of the first special character of the glob. Git compares the text before it separately,
+    so stars at `first` count as the beginning of a path segment: in `a**/b`, they match any folders.
     """
     end = place
     while glob[end : end + 1] == "*":

@@ -210,7 +210,7 @@ class GitClone:
             ) from None
 
     def _restore_settings(self, commit: str) -> None:
-        """Rewrite the `config` file of the clone if its content is not the expected one."""
+        """Rewrite the `config` file of the clone if it is wrong; the length of `commit` shows the hash function."""
         is_long = len(commit) == 64  # the repository uses SHA-256
         settings = f"[core]\n\trepositoryformatversion = {int(is_long)}\n\tfilemode = true\n\tbare = true\n"
         settings += "[extensions]\n\tobjectformat = sha256\n" if is_long else ""
@@ -224,7 +224,7 @@ class GitClone:
             raise DamagedClone(f"the clone of {self.remote.address.url}: {error.strerror}") from None
 
     async def _make(self, commit: str) -> None:
-        """Create an empty clone, unless there is one, in a temporary folder that is renamed when it is complete."""
+        """Create an empty clone, unless there is one; the length of `commit` shows its hash function."""
         form = "sha256" if len(commit) == 64 else "sha1"
         async with self.lease.writing(self.remote.options.timeout_seconds):
             if self.path.exists():

@@ -160,7 +160,7 @@ class LinkListFetcher:
         return _as_listed(seen, chain[-1])
 
     async def crawl_delay(self, url: str) -> float | None:
-        """Return the delay that the site asks for; None if the URL is not requested."""
+        """Return the delay that the site asks for; None if it is unknown or the URL is no longer in the list."""
         try:
             listed = await self._lister.lists(url)
         except SourceError:
@@ -229,7 +229,7 @@ class PerPolicyFetcher:
 
 
 def _one_check(seen: Fetched) -> Fetched:
-    """Convert a 404 to a failure, and drop Retry-After, so that a run checks each listed page only once."""
+    """Convert a 404 to a failure, to keep the page; drop Retry-After, which would cause a retry in the same run."""
     match seen:
         case Gone(status_code=int(code)):
             reason = seen.reason or f"{code}: the page does not exist"
@@ -255,7 +255,7 @@ def typed_links(links: Path | None) -> Mapping[str, str]:
 
 
 def open_links(context: SourceContext) -> OpenedSource:
-    """Open a list of links to any public site, and to hosts that network.allow permits."""
+    """Open a list of links, which may lead to any public site and to hosts that network.allow permits."""
     from afresh.sources.web.lister import open_client
 
     def open_within(policy: AddressPolicy) -> ClosableWeb:

@@ -20,7 +20,7 @@ _HTML_START = re.compile(rb"[\xef\xbb\xbf \t\r\n]{0,247}(?:<!doctype|<html)", re
 
 
 class WebFetcher:
-    """Implements `ports.Web` for the sites of one source; `hints` and `renderer` are optional."""
+    """Implements `ports.Web` for one source; `hints` lists Markdown files, `renderer` opens pages in a browser."""
 
     def __init__(
         self,

@@ -219,7 +219,7 @@ class PageRenderer:
         try:
             page = await self._engines.show(url, max(1.0, seconds))
         except NoBrowser as error:
-            return self._without(request, seen, str(error))
+            return self._without_browser(request, seen, str(error))
         if isinstance(page, RenderFailure):
             if isinstance(seen, Refused | Failed):
                 return replace(seen, reason=f"{seen.reason}; in a browser: {page.reason}")
@@ -237,8 +237,8 @@ class PageRenderer:
             return Refused(reason=reason, status_code=page.status)
         return refusal
 
-    def _without(self, request: Request, seen: Fetched, fix: str) -> Fetched:
-        """Return Failed if the stored page was rendered or if all pages have to be, else `seen`, the result of HTTP."""
+    def _without_browser(self, request: Request, seen: Fetched, fix: str) -> Fetched:
+        """Return Failed if the page must be rendered, else `seen`, the HTTP result; `fix` says how to get a browser."""
         if self.always or request.media_type == render_check.RENDERED:
             return Failed(reason=f"not rendered: {fix}", hopeless=True)
         self._unrendered += 1
@@ -248,7 +248,7 @@ class PageRenderer:
         return seen
 
     async def _if_admitted(self, url: str, seen: Refused | Failed, page: RenderedPage, why: str) -> Fetched:
-        """Return the page if the browser was let in although HTTP was not; else return the result of HTTP (`seen`)."""
+        """Return the page if the site admits the browser, else the HTTP result; `why` is the reason for rendering."""
         site = origin_of(url)
         if page.status not in answers.CONTENT or render_check.why_render(page.html) == render_check.CHALLENGE:
             self._refused[site] += 1
@@ -258,7 +258,7 @@ class PageRenderer:
         return await self._read(url, body, page, why)
 
     async def _read(self, asked: str, body: Body, page: RenderedPage, why: str) -> Fetched:
-        """Return the rendered page; a failure or refusal if it ended at a URL that is not allowed."""
+        """Return the page, rendered because of `why`; Refused or Failed if its URL is forbidden or it shows nothing."""
         url = canonical(page.url, asked)
         if url != asked:
             target, why_not = url or page.url, None
