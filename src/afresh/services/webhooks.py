@@ -211,7 +211,10 @@ class WebhookService(Service):
         return await self._refresh(source) if whole and is_new else None
 
     async def _refresh(self, source: Source) -> RunReport | None:
-        """Queue a refresh and return its report; None if it continues a run that may have fetched old content."""
+        """Queue a refresh and return its report; None if an interrupted run continues instead.
+
+        The interrupted run may have fetched old content, so the caller has to try again after it.
+        """
         now = self._clock()
         await release_dead_processes(self._store, self._tools.identity()[0], now)
         run, resumed = await self._store.runs.start(source.id, RunMode.REFRESH, full=False, worker=None, now=now)
