@@ -136,8 +136,8 @@ SHUFFLES = 3  # orders to try
 def signals(text: str) -> str:
     """Return all words of a text, shuffled, so that a search finds the page but nobody can read the text.
 
-    Words are ordered by a checksum, so that the order is reproducible. Of several such orders, the one is used that
-    keeps the fewest sequences of three words of the text. Alphabetical order would keep more: "a", "after", "again".
+    Words are ordered by a checksum, so that the order is reproducible. Of several such orders, the result has the one
+    with the fewest sequences of three words that also occur in the text.
     """
     words = words_in(text)
     known = set(_threes(words))

@@ -69,7 +69,7 @@ class AccessRepository(Repository):
             return StoredResponse(row["asked"], row["status_code"], row["location"], row["body"])
 
     async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
-        """Renew the `RequestClaim` of the idempotency key `name`; return False if another process has taken it over."""
+        """Renew the claim to the request with the key `name`; return False if another process has taken it over."""
         async with self.db.write() as tx:
             return bool(await tx.one("renew_reply", caller=caller, name=name, began=began, now=now))
 

@@ -84,10 +84,10 @@ def _rotated(rows: "Matrix") -> "Matrix":
 class VectorSubset(NamedTuple):
     """The vectors to search: those of the chunks of `pages`, or all vectors if `pages` is None."""
 
-    newest: tuple[int, int] = (0, 0)  # ids of the newest vector and the newest chunk for which this is valid
-    pages: Sequence[int] | None = None  # whose chunks are searched
-    ids: "Ids | None" = None  # of their vectors, if these are few
-    rarity: int = 1  # how many vectors there are for each one in the subset; 1 with `ids`
+    newest: tuple[int, int] = (0, 0)  # the highest ids of vectors and chunks; valid until there are higher ones
+    pages: Sequence[int] | None = None
+    ids: "Ids | None" = None  # the vectors of the subset, if they are so few that only their codes are compared
+    rarity: int = 1  # number of all vectors divided by those in the subset; 1 if `ids` is set
 
 
 class VectorCodes:

@@ -142,7 +142,7 @@ class CopyRepository(Repository):
 
     @asynccontextmanager
     async def _taken(self, sink: str, worker: str) -> AsyncIterator[Transaction]:
-        """Open a transaction if the worker has reserved the sink; else make the next sync list it and raise RunBusy."""
+        """Open a transaction; if the worker has lost the sink, let the next sync list the sink, and raise RunBusy."""
         async with self.db.write() as tx:
             row = await tx.one("sink", name=sink)
             mine = row is not None and row["worker"] == worker

@@ -156,7 +156,7 @@ def check_version(store: str, version: int, steps: Sequence[tuple[int, str]]) ->
     if 0 < version < first:
         raise StoreError(
             f"the store {store} was written by a much older afresh (schema {version}, this one supports {first} "
-            f"and later); open it once with an afresh that writes schema {first}, or move it away and crawl again"
+            "and later); open it once with an afresh version in between, or move it away and crawl again"
         )
 
 

@@ -16,7 +16,7 @@ from afresh.urls.canonical import domain_of
 
 class DigestRepository(Repository):
     async def pages(self, source: SourceId) -> list[DigestPage]:
-        """Return pages with their records for `index.txt`; leave out deleted and moved pages that are not listed."""
+        """Return pages with their records for `index.txt`; leave out deleted or moved pages, unless still listed."""
         rows = await self._all("kb_pages", source=source)
         return [record(DigestPage, row, status=STATUSES.get(row["fetch_status"])) for row in rows]
 

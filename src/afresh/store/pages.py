@@ -72,7 +72,7 @@ class PageRepository(Repository):
             return PageId((await tx.only("pages_by_url", url=url, source=source))["id"])
 
     async def check_at(self, page: PageId, at: datetime, now: datetime) -> bool:
-        """Set the next check of a page; return False if it is missing, being checked or queued in a run."""
+        """Set the next check of a page; return False if it is being checked, queued in a run or no longer stored."""
         async with self.db.write() as tx:
             row = await tx.one("open_row", page=page)
             if row is not None and (row["run_id"] is not None or row["locked_by"] is not None):

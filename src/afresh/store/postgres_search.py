@@ -129,7 +129,7 @@ class PostgresVectorRepository(VectorRepository):
 
 
 class WordTable(FtsTable):
-    """A full-text index in one transaction; weights words by their rarity, because PostgreSQL does not."""
+    """Searches in one transaction; weights words by their rarity, because PostgreSQL does not."""
 
     @property
     def bound_by(self) -> int:

@@ -125,7 +125,7 @@ def times_of(row: Row) -> tuple[datetime | None, datetime | None, datetime | Non
 
 
 def page_view(row: Row) -> PageView:
-    """Return a page view from a row of `pages` that also has `told_at` and `told_run_at` of the page's source."""
+    """Return a page view from a row of `pages` with the times when its source was last found unchanged (`told_…`)."""
     own = dict(zip(("crawl_time", "last_seen", "checked_at"), times_of(row), strict=True))
     modified, mtime = row["last_modified"] or http_date_of(row["mtime_ns"]), time_of(row["mtime_ns"])
     return record(PageView, row, last_modified=modified, mtime=mtime, copies=(), **own)

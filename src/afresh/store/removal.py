@@ -65,7 +65,11 @@ async def _exchange_history(
     both: Sequence[int],
     partner: Mapping[int, int],
 ) -> None:
-    """Assign attempts at the new URL to the moved page, except planned checks and those that found the redirect."""
+    """Assign the attempts at the new URLs to the moved pages, but leave each planned check to its URL.
+
+    The attempts that found the redirects stay with the old URLs. `both` are the ids of moved pages and heirs; `partner`
+    maps each id to that of the page with which it swaps URLs.
+    """
     planned = await tx.all("open_rows_of_pages", pages=both)
     await tx.run("unbind_crawls", crawls=[row["id"] for row in planned])
     await tx.many("bind_crawl", [{"crawl": row["id"], "page": partner[row["page_id"]]} for row in planned])
@@ -77,7 +81,7 @@ async def _exchange_history(
 def _content(
     rows: Mapping[int, Row], page: int, other: int, before: Mapping[PageId, Page], now: datetime
 ) -> dict[str, object]:
-    """Return the new content columns of a page: those of `other`, with which it changes places."""
+    """Return the new content columns of a page: those of `other`, with which it swaps URLs."""
     values = {name: rows[other][name] for name in _content_columns()} | {name: rows[page][name] for name in _OWN}
     moved = before.get(PageId(page))
     if moved is not None and moved.content_hash == values["content_hash"]:
@@ -86,10 +90,10 @@ def _content(
 
 
 def _place(page: int, other: Row, before: Mapping[PageId, Page]) -> dict[str, object]:
-    """Return the URL, depth and missing count of `other`, which `page` gets because both change places.
+    """Return the values that `page` takes over from `other` when they swap URLs, such as URL and missing count.
 
-    `before` has the moved pages as they were before their removal, which resets their missing counts. If `page` is one
-    of them and `other` was missing, the missing counts of both are added.
+    If `page` moved and `other` is missing, the missing count is the sum of both. The removal has reset the count of
+    `page`, so it is read from `before`: the moved pages before their removal.
     """
     place = {name: other[name] for name in ("url", "depth", "listed")}
     moved, missing = before.get(PageId(page)), other["missing_count"]

@@ -36,8 +36,8 @@ class IndexSubset:
     chunk_mask: bytes | None = None
 
     @property
-    def room(self) -> int:
-        """Return the maximum number of texts that an expression for scoring may match; higher for a small subset."""
+    def max_matches(self) -> int:
+        """Return how many texts of the whole index a search may match; more for a small subset: it scores fewer."""
         if self.pages is None:
             return ROOM
         return min(MAX_ROOM, ROOM * max(1, self.all_chunks // max(1, self.chunks)))
@@ -71,7 +71,10 @@ class IndexStats:
     text_count: int = 0  # approximate number of texts, for indexes that do not provide it
 
     def queries(self, query: str, language: str | None) -> Iterator[tuple[str, list[str], Query, Sequence[str]]]:
-        """Yield the tables to search, of a language or all, each with configurations, the query and its expressions."""
+        """Yield for each table to search its name, its configurations, the parsed query and its expressions.
+
+        With `language`, only its own configuration is included, and `simple`, which older versions used for all pages.
+        """
         found = list(self.configs)
         if language is not None:  # older versions of afresh indexed all pages as simple
             found = [config for config in found if config in (search_config(language), SIMPLE)]
@@ -98,14 +101,14 @@ class FtsTable:
         """Return the highest-scoring chunks that match any of the alternatives."""
         if self.subset.pages is not None and self.subset.chunks <= SMALL_SUBSET:  # few enough to score all
             return await self._scored([" OR ".join(alternatives)], alternatives, limit)
-        room = self.subset.room
-        counts = dict(zip(alternatives, await self._counts(alternatives, 2 * room), strict=True))
-        plan = scoring(counts, room, texts=self.bound_by)
-        steps = await self._counts(plan.steps, room + 1)
-        return await self._scored(expressions(plan, steps, room), alternatives, limit, plan.rest)
+        most = self.subset.max_matches
+        counts = dict(zip(alternatives, await self._counts(alternatives, 2 * most), strict=True))
+        plan = scoring(counts, most, texts=self.bound_by)
+        steps = await self._counts(plan.steps, most + 1)
+        return await self._scored(expressions(plan, steps, most), alternatives, limit, plan.rest)
 
     async def scores(self, alternatives: Sequence[str], chunks: Sequence[int]) -> list[ChunkMatch]:
-        """Return the scores of chunks that `best` may not have scored; the most frequent words are ignored."""
+        """Return the scores of `chunks`, ignoring frequent words; none if `best` scores all matching chunks."""
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * ROOM), strict=True))
         if scoring(counts).whole:
             return []
@@ -182,7 +185,7 @@ class SearchRepository(Repository):
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
     async def scores(self, query: str, chunks: Sequence[int]) -> list[ChunkMatch]:
-        """Return the scores of chunks that `matches` may not have scored."""
+        """Return the scores of `chunks`, ignoring frequent words; none if `matches` scores all matching chunks."""
         found: list[ChunkMatch] = []
         async with self.db.read() as tx:
             known = self.caches.known or await self._renewed_known(tx)

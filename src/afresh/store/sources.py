@@ -33,8 +33,9 @@ class SourceRepository(Repository):
     ) -> Source:
         """Add or update a source and return it; rules and policy are merged into the stored ones.
 
-        `by_operator`: the operator of this store chose the root, not a remote caller. If the source exists, this is
-        stored only if it was unknown. `trial`: the source is removed if its first run reads nothing.
+        `by_operator`: the operator of this store chose the root, not a remote caller. For an existing source, this is
+        stored only if the store does not say who chose its root. `trial`: the source is removed if its first run reads
+        nothing.
         """
         async with self.db.write() as tx:
             key = {"name": name, "version": version or ""}
@@ -125,7 +126,7 @@ class SourceRepository(Repository):
         return row is not None and row["mark"] == mark
 
     async def forget_mark(self, source: SourceId) -> None:
-        """Delete the stored state of a source, so that the next run lists the source again."""
+        """Forget which state of the source was read last, so that the next run lists the source again."""
         async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)
 

@@ -22,6 +22,7 @@ from afresh.ports import StoreAccess
 from afresh.store.dialect import HOLDS_TOKEN, LIST_TOKEN, ROWS_TOKEN, TEXT_TOKEN, Row, Transaction, Wakeups, queries
 from afresh.store.sqlite_file import (
     MOVED,
+    UNWRITABLE,
     check_age,
     check_owner,
     check_sound,
@@ -292,7 +293,7 @@ class SqliteDatabase:
     async def write(self, source: int | None = None) -> AsyncIterator[Transaction]:
         """Open an atomic write transaction; only one is open at a time."""
         if "write" not in self._connections:
-            raise StoreError(f"the store {self.path} can only be read here; make the file and its folder writable")
+            raise StoreError(f"the store {self.path} {UNWRITABLE}")
         connection, call = self._connections["write"], self._calls["write"]
         async with self._writing:
             session = SqliteSession(connection, call, partial(begin, connection, self.wait_seconds))
@@ -338,7 +339,7 @@ class SqliteDatabase:
         before = await self.size_bytes()
         async with self._writing:
             if self.read_only:
-                raise StoreError(f"the store {self.path} can only be read here")
+                raise StoreError(f"the store {self.path} {UNWRITABLE}")
             try:
                 for sql in ("vacuum", "pragma wal_checkpoint(truncate)"):
                     await wait_done(self._calls["write"](self._connections["write"].execute, sql))

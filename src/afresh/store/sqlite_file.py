@@ -15,6 +15,7 @@ from afresh.store.dialect import check_version, migrations
 AGAIN = "then run the command again: it continues where it stopped"
 RESTORE = "restore it from a backup, or move it away and crawl again"
 MOVED = "was moved, replaced or deleted while it was in use; restore it, then run the command again"
+UNWRITABLE = "can only be read; make the file and its folder writable"
 EXPLANATIONS: dict[int, tuple[type[StoreError], str]] = {
     sqlite3.SQLITE_BUSY: (
         StoreBusy,
@@ -168,8 +169,7 @@ def check_age(connection: sqlite3.Connection, path: Path) -> None:
     """Raise StoreError for a file of an older version, which cannot be migrated because it is read-only."""
     if schema_version(connection) < migrations("sqlite")[-1][0]:
         raise StoreError(
-            f"the store {path} was written by an older afresh and cannot be migrated, because it "
-            "can only be read here; make the file and its folder writable"
+            f"the store {path} was written by an older afresh and cannot be migrated, because it {UNWRITABLE}"
         )
 
 

@@ -339,7 +339,7 @@ class SyncPass:
     async def _judge_refusals(self, *, at_end: bool = False) -> None:
         """Record refused pages as failed; raise SinkRefused if the sink refused MAX_REFUSALS and accepted none.
 
-        Before the end of the uploads (`at_end`), nothing is recorded until the sink has accepted a page.
+        While the sink has accepted no page, do nothing until MAX_REFUSALS or the end of the uploads (`at_end`).
         """
         copies, refuses_all = self._refused, not self._taken and len(self._refused) >= MAX_REFUSALS
         if not copies or not (refuses_all or self._taken or at_end):

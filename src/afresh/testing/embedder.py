@@ -23,7 +23,7 @@ class EmbedderFault(Enum):
 
 
 class FakeEmbedder:
-    """Implements `ports.Embedder`: texts with common words have similar vectors."""
+    """Implements `ports.Embedder`: texts that share words have similar vectors."""
 
     def __init__(
         self, model: str = "fake/words/1", *, dimension: int = 64, troubles: "dict[int, EmbedderFault] | None" = None
@@ -61,7 +61,7 @@ class FakeEmbedder:
         return rows
 
     async def embed_query(self, text: str) -> Matrix:
-        """Embed a query, without the faults in `troubles`."""
+        """Embed a query; the scripted faults affect only `embed`."""
         self.queries.append(text)
         return self._rows([text])
 

@@ -36,7 +36,7 @@ def links_hash(links: Sequence[Link]) -> str:
 
 
 def with_search_terms(chunk: Chunk, title: str | None, config: str) -> Chunk:
-    """Return a chunk with its headings, and its terms in a language; `title` has those of the title of the page."""
+    """Return a copy of the chunk with headings and search terms in the language `config`; `title` are those of the title."""
     heading = "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):
@@ -90,8 +90,8 @@ def sketch_of(text: str, url: str = "") -> str:
 def _words_in(text: str) -> list[bytes]:
     """Return the words of a text in lower case, for a caller that ignores words with digits.
 
-    Usually each digit of a word is replaced with `0`, by which the caller finds such words. If the text has more than
-    `FEW_OTHERS` different characters beyond ASCII, words with digits are left out.
+    Words with digits are left out if the text has more than `FEW_OTHERS` different characters beyond ASCII. Otherwise,
+    each of their digits is replaced with `0`, so that the caller recognises these words.
     """
     beyond = set(beyond_ascii(text))
     if any(each.casefold() != each for each in beyond):

@@ -62,7 +62,7 @@ def form_among(url: str, pages: Container[str]) -> str | None:
 
 
 def shows_form(url: str) -> bool:
-    """Return whether the page URL of a Markdown file depends on the form of the site, and so reveals the form."""
+    """Return whether the form of a site can be learned from this Markdown file: its page URL differs between forms."""
     return page_of(url, FORMS[0]) != page_of(url, FORMS[1])
 
 

@@ -196,7 +196,7 @@ class WebLister:
                 return
 
     async def _read_feeds(self, found: ListedPages) -> None:
-        """Read the feeds that the root page names, unless other files have the dates of changes."""
+        """Read the feeds that the root page names, unless the sitemaps say when pages changed."""
         before = self._before
         if found.dated:
             found.feeds.extend(before.feeds)

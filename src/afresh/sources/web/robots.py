@@ -45,10 +45,10 @@ class RobotsText:
 
 @dataclass(slots=True)
 class _Audience:
-    """The agents that a group of rules applies to; collects User-agent lines until the first rule."""
+    """The agents to which the current group of lines applies."""
 
-    members: list[RobotsText] = field(default_factory=list)
-    begun: bool = False
+    members: list[RobotsText] = field(default_factory=list)  # for each agent, the rules collected so far
+    begun: bool = False  # the group has a rule, so the next User-agent line begins another group
 
 
 def read(data: bytes, agent: str) -> tuple[RobotsText, tuple[str, ...]]:
@@ -99,7 +99,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _addressed(value: bytes, token: bytes, own: RobotsText, common: RobotsText) -> RobotsText | None:
-    """Return the rules to which a User-agent line refers, in any case (RFC 9309 2.2.1); None for another agent."""
+    """Return `common` if a User-agent line is `*`, `own` if it names `token` in any letter case, else None."""
     if _EVERYONE.match(value):
         return common
     found = _TOKEN.match(value.lower())

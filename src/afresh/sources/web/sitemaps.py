@@ -118,18 +118,18 @@ def _gunzipped(data: bytes, largest: int) -> bytes:
 
 def _from_text(data: bytes, most: int) -> SitemapFile:
     text = data.decode("utf-8", "replace")
-    room = _Room(most)
-    all(room.take(loc, None) for loc in islice(links_in(text, MAX_LINES), MAX_LINES))
-    if not room.seen:
+    collector = _EntryCollector(most)
+    all(collector.take(loc, None) for loc in islice(links_in(text, MAX_LINES), MAX_LINES))
+    if not collector.seen:
         lines = (line.strip() for line in lines_in(text, MAX_LINES))
-        all(room.take(loc, None) for loc in filter(_ADDRESS.fullmatch, lines))
-    if not room.seen:
+        all(collector.take(loc, None) for loc in filter(_ADDRESS.fullmatch, lines))
+    if not collector.seen:
         return SitemapFile("none", error="not a sitemap")
     long = text.count("\n") > MAX_LINES
-    return room.result("urlset", f"more than {MAX_LINES:,} lines; the rest was not read" if long else None)
+    return collector.result("urlset", f"more than {MAX_LINES:,} lines; the rest was not read" if long else None)
 
 
-class _Room:
+class _EntryCollector:
     """Collects the entries of one file, each URL once; beyond a limit, entries are only counted."""
 
     def __init__(self, most: int) -> None:
@@ -164,7 +164,7 @@ def _from_xml(data: bytes, most: int) -> SitemapFile:
         BytesIO(data), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False,
         dtd_validation=False, huge_tree=False, recover=True, remove_comments=True, remove_pis=True,
     )  # fmt: skip
-    room, entry = _Room(most), _OpenEntry()
+    collector, entry = _EntryCollector(most), _OpenEntry()
     kind: Kind = "none"
     elements = nested = 0  # nested: the number of open entries
     broken = False
@@ -177,15 +177,15 @@ def _from_xml(data: bytes, most: int) -> SitemapFile:
                 if kind == "none":
                     return SitemapFile("none", error="not a sitemap")
                 if elements > MAX_ELEMENTS:
-                    return room.result(kind, f"more than {MAX_ELEMENTS:,} elements; the rest was not read")
+                    return collector.result(kind, f"more than {MAX_ELEMENTS:,} elements; the rest was not read")
                 nested += name in _ENTRIES
                 continue
             parent = element.getparent()
             above = _local(parent) if parent is not None else ""
             nested -= name in _ENTRIES
             if name in _ENTRIES and above != "loc":
-                if not entry.close(element, room):
-                    return room.result(kind, None)
+                if not entry.close(element, collector):
+                    return collector.result(kind, None)
                 entry = _OpenEntry()
             elif above in _ENTRIES:
                 entry.read(name, element)
@@ -194,7 +194,7 @@ def _from_xml(data: bytes, most: int) -> SitemapFile:
     except etree.XMLSyntaxError:
         broken = True
     broken = broken or len(events.error_log) > 0
-    return room.result(kind, "the XML is broken; what was readable is used" if broken else None)
+    return collector.result(kind, "the XML is broken; what was readable is used" if broken else None)
 
 
 def _whole_text(element: Any) -> str:
@@ -223,11 +223,11 @@ class _OpenEntry:
         elif name in _DATES and self._lastmod is None:
             self._lastmod = parse_lastmod(element.text or "")
 
-    def close(self, element: Any, room: _Room) -> bool:
-        """Pass the URLs of the entry to `room`; return False if `room` takes no more entries."""
+    def close(self, element: Any, collector: _EntryCollector) -> bool:
+        """Pass the URLs of the entry to `collector`; return False if `collector` takes no more entries."""
         spare = self._guid or (element.text or "").strip()
         locs = self._locs or ([spare] if _ADDRESS.fullmatch(spare) else [])
-        taken = [room.take(loc, self._lastmod) for loc in locs]
+        taken = [collector.take(loc, self._lastmod) for loc in locs]
         return all(taken)
 
 

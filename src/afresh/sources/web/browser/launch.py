@@ -82,7 +82,7 @@ class NoBrowser(Exception):
 
 def must_be_installed() -> None:
     if find_spec("playwright") is None or find_spec("psutil") is None:
-        raise ConfigError(f"crawl.render is always, but {MISSING}")
+        raise ConfigError(f'crawl.render is "always", but {MISSING}')
 
 
 def why_no_browser(engines: Sequence[str], executable_path: str | None, channel: str | None) -> str | None:
