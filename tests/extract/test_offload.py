@@ -140,15 +140,17 @@ async def test_a_call_that_waits_long_starts_another_process(monkeypatch: pytest
         await work.close()
 
 
-async def test_a_call_that_is_next_waits_only_for_calls_that_were_sent(work: ParserPool, tmp_path: Path) -> None:
+async def test_a_call_that_goes_first_waits_only_for_calls_that_were_sent(work: ParserPool, tmp_path: Path) -> None:
     log = tmp_path / "order"
     waiting = [work.call(os.system, f"echo {number} >> {log}") for number in range(6)]
-    await _together(*waiting, work.call_next(os.system, f"echo next >> {log}"))
+    await _together(*waiting, work.call(LazyFunction("os", "system", goes_first=True), f"echo next >> {log}"))
     assert log.read_text().split() == ["0", "1", "next", "2", "3", "4", "5"]
 
 
-async def test_F27_a_call_that_is_next_is_repeated_if_another_crashes_the_process(work: ParserPool) -> None:
-    culprit, good = await _together(work.call(os._exit, 1), work.call_next(abs, -3))
+async def test_F27_a_call_that_goes_first_is_repeated_if_another_crashes_the_process(work: ParserPool) -> None:
+    culprit, good = await _together(
+        work.call(os._exit, 1), work.call(LazyFunction("builtins", "abs", goes_first=True), -3)
+    )
     assert isinstance(culprit, ParserCrashed)
     assert good == 3
 

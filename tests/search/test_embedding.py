@@ -168,7 +168,7 @@ class NoProcess(ParserPool):
 
     calls = 0
 
-    async def call_next(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+    async def call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         self.calls += 1
         raise ParserUnavailable("the parser process does not start")
 

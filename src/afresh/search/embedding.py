@@ -21,7 +21,7 @@ MAX_BATCH_SECONDS = 900.0  # the slowest built-in model needs a third of it
 MAX_FAILURES = 3  # of the embedder in a row after which a run stops calling it
 MAX_BAD_TEXTS = 3  # refused single texts without any success, after which the embedder counts as unavailable
 
-EMBED = LazyFunction("afresh.models.fast", "embed_chunks", bytes)
+EMBED = LazyFunction("afresh.models.fast", "embed_chunks", bytes, goes_first=True)
 
 
 class Embedding:
@@ -126,7 +126,7 @@ class Embedding:
                     texts = [embedded_text(chunk.path, chunk.content) for chunk in chunks.values()]
                     vectors = await self._embedder.embed(texts)
                 else:
-                    rows = await self._parsers.call_next(EMBED, [(each.path, each.content) for each in chunks.values()])
+                    rows = await self._parsers.call(EMBED, [(each.path, each.content) for each in chunks.values()])
                     vectors = np.frombuffer(rows, np.float32).reshape(len(chunks), -1)
         except ParserUnavailable as error:
             raise EmbedderUnavailable(f"{self.model}: {error}") from error

@@ -36,7 +36,7 @@ def links_hash(links: Sequence[Link]) -> str:
 
 
 def with_search_terms(chunk: Chunk, title: str | None, config: str) -> Chunk:
-    """Return a copy of the chunk with headings and search terms in the language `config`; `title` are those of the title."""
+    """Return a copy of the chunk with headings and terms for full-text search; `title` holds the terms of the title."""
     heading = "\n".join(dict.fromkeys([*chunk.path, *headings_in(chunk.content)]))
     content = analysed(chunk.content, config)
     if content is None and all(analysed(title, config) is None for title in chunk.path):

@@ -30,7 +30,7 @@ class ParserProcess:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self._waiting: deque[asyncio.Future[Buffer]] = deque()
+        self.unanswered: deque[asyncio.Future[Buffer]] = deque()
         loop = asyncio.get_running_loop()
         self._clock = loop.call_later(STARTING_SECONDS, self._overrun)
         self._ready = self._late = self._distrusted = False
@@ -64,14 +64,14 @@ class ParserProcess:
         stdin.write(payload)
         del payload  # free its memory, because it is as large as a page and the answer may take seconds
         answer: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
-        self._waiting.append(answer)
-        if self._ready and len(self._waiting) == 1:
+        self.unanswered.append(answer)
+        if self._ready and len(self.unanswered) == 1:
             self._begin()
         return await answer
 
     def _begin(self) -> None:
         self._clock.cancel()
-        if self._waiting:
+        if self.unanswered:
             self._clock = asyncio.get_running_loop().call_later(SECONDS, self._overrun)
 
     def _overrun(self) -> None:
@@ -86,19 +86,19 @@ class ParserProcess:
             self._begin()
             while not retired:
                 answer, retired = await self._frame()
-                if not self._waiting:  # an answer to no call
+                if not self.unanswered:  # an answer to no call
                     self.distrust()
                     break
-                future = self._waiting.popleft()
+                future = self.unanswered.popleft()
                 if not future.done():
                     future.set_result(answer)
                 self._begin()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         await self._leave()
-        if self._waiting and not retired:
+        if self.unanswered and not retired:
             self._blame(self._reason())
-        while self._waiting:
+        while self.unanswered:
             self._blame(CallDropped())
 
     async def _frame(self) -> tuple[Buffer, bool]:
@@ -120,7 +120,7 @@ class ParserProcess:
         return answer, last
 
     def _blame(self, error: Exception) -> None:
-        future = self._waiting.popleft()
+        future = self.unanswered.popleft()
         if not future.done():
             future.set_exception(error)
 
@@ -137,21 +137,17 @@ class ParserProcess:
     def broken(self) -> bool:
         return self._distrusted or self._reader.done() or self.process.returncode is not None
 
-    @property
-    def unanswered(self) -> int:
-        return len(self._waiting)
-
     def distrust(self) -> None:
         """Kill the process and ignore its further answers; the pool repeats waiting calls in another process."""
         self._distrusted = True
-        while self._waiting:
+        while self.unanswered:
             self._blame(CallDropped())
         self._kill()
 
     async def end(self) -> None:
         """Kill the process; waiting calls fail with ExtractError."""
         if not self.broken:
-            while self._waiting:
+            while self.unanswered:
                 self._blame(ExtractError("the parser was closed"))
             self._kill()
         try:
@@ -196,36 +192,33 @@ class ParserPool:
         self._starting = [asyncio.Lock() for _ in range(most)]
 
     async def call(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Return the result of a function; raise ExtractError, or ParserCrashed on a crash or timeout."""
+        """Return the result of a function; raise ExtractError, or ParserCrashed on a crash or timeout.
+
+        A `LazyFunction` that `goes_first` does not wait behind calls that have no process yet.
+        """
+        call, kind = (function, args, kwargs), getattr(function, "answer", Any)
+        goes_first = getattr(function, "goes_first", False)
         while True:
-            slot = await self._slot() if self._free.empty() else self._free.get_nowait()
+            if goes_first:
+                calls = [len(child.unanswered) if child else 0 for child in self._children[: self._number]]
+                slot = calls.index(min(calls))
+            else:
+                slot = await self._slot() if self._free.empty() else self._free.get_nowait()
             try:
-                return await self._call_in(slot, function, args, kwargs)
+                child = self._children[slot]
+                if child is None or child.broken:
+                    child = await self._start(slot)
+                answer = await child.call(call)
+                try:
+                    return cast("R", decode(answer, kind))
+                except ParserCrashed:
+                    child.distrust()
+                    raise
             except CallDropped:  # another call crashed the process: repeat this one
                 continue
             finally:
-                self._free.put_nowait(slot)
-
-    async def call_next(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a function like `call`, but ahead of calls that wait for a process; use it for one call at a time."""
-        while True:
-            with suppress(CallDropped):
-                return await self._call_in(self._least_busy(), function, args, kwargs)
-
-    async def _call_in(self, slot: int, function: Callable[..., R], args: object, kwargs: object) -> R:
-        child = self._children[slot]
-        if child is None or child.broken:
-            child = await self._start(slot)
-        answer = await child.call((function, args, kwargs))
-        try:
-            return cast("R", decode(answer, getattr(function, "answer", Any)))
-        except ParserCrashed:
-            child.distrust()
-            raise
-
-    def _least_busy(self) -> int:
-        children = self._children[: self._number]
-        return min(range(len(children)), key=lambda slot: child.unanswered if (child := children[slot]) else 0)
+                if not goes_first:
+                    self._free.put_nowait(slot)
 
     async def everywhere(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
         """Call a function in each process, so that all processes have started and have imported the function."""

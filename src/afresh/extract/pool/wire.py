@@ -63,9 +63,10 @@ class LazyFunction:
     module: str
     name: str
     answer: Any = Any  # the type of the result, if it is not plain data
+    goes_first: bool = False  # calls need not wait for calls that no process has yet
 
     def __reduce__(self) -> tuple[type["LazyFunction"], tuple[str, str]]:
-        """Return the pickled form, without the result type, which only the parent process needs."""
+        """Return the pickled form, without what only the parent process needs."""
         return LazyFunction, (self.module, self.name)
 
     def __call__(self, *args: Any) -> Any:
