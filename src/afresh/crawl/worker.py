@@ -35,7 +35,7 @@ COMMIT_DELAY_SECONDS = 0.08  # a finished visit waits this long, so that others 
 MAX_BATCH_VISITS = 256  # in one transaction
 AHEAD_SECONDS = 1.0  # seconds of work to claim in advance
 PROGRESS_SECONDS = 0.1
-MAX_UNWRITTEN_BODIES = 20  # fetched but not yet committed: after a crash, they would be fetched again
+MIN_UNWRITTEN_BODIES = 10  # fetched but not yet committed: after a crash, they would be fetched again
 MAX_UNWRITTEN_BYTES = 48 * 2**20  # of all these bodies
 MAX_PENDING_BYTES = 32 * 2**20  # of visits that wait until the run has seen the other pages
 STOP_GRACE_SECONDS = 5.0  # for active visits to finish after a stop
@@ -100,7 +100,6 @@ class Worker:
         self._returned: list[Claim] = []
         self._pending: list[PendingVisit] = []  # decided after all other pages
         self._pending_bytes = 0
-        self._bodies = asyncio.Semaphore(MAX_UNWRITTEN_BODIES)
         self._body_bytes = 0
         self._bytes_lock = asyncio.Lock()
         self._bytes_freed = asyncio.Event()
@@ -111,6 +110,8 @@ class Worker:
         room = 0 if tools.best_first else settings.max_pages  # best first: new pages are admitted by score
         self._limits = RunLimits(max_pages=room, max_depth=settings.max_depth, budget=budget)
         self._lanes = max(8, 2 * settings.concurrency)  # a slow host can take at most half of them
+        self._max_bodies = max(MIN_UNWRITTEN_BODIES, self._lanes // 3)
+        self._bodies = asyncio.Semaphore(self._max_bodies)
         self._batch = 2 * self._lanes
         self._turn = FIRST_TURN_SECONDS
         self._done = 0
@@ -326,7 +327,7 @@ class Worker:
             self._has_finished.set()
             self._finished_bodies += claim.crawl_id in self._unwritten
             full = min(MAX_BATCH_VISITS, self._held - len(self._pending))
-            if len(self._finished) >= full or self._finished_bodies >= MAX_UNWRITTEN_BODIES // 2:
+            if len(self._finished) >= full or self._finished_bodies >= self._max_bodies // 2:
                 self._has_batch.set()
 
     async def _commit(self) -> None:
