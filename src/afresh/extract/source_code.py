@@ -112,7 +112,7 @@ def _mask(found: re.Match[str]) -> str:
 
 
 def _first_branches(text: str, masked: str) -> str:
-    """Blank out the branches of `#else` and `#elif`, because each branch may open the same brace."""
+    """Blank out in `masked` the `#else` and `#elif` branches of `text`, because each may open the same brace."""
     kept, branches = [], list[bool]()
     for line, bare in zip(text.split("\n"), masked.split("\n"), strict=True):
         directive = _ELSE.match(line)
@@ -179,7 +179,7 @@ class _Braces:
 
 
 def _extent(masked: str, found: re.Match[str], braces: _Braces, language: Language) -> tuple[int, int]:
-    """Return the position of the brace that opens the body (-1 if there is none), and the end of a declaration."""
+    """Return where the body of the declaration `found` begins (-1 if it has none), and where the declaration ends."""
     at, depth, passed = found.end(found.lastgroup or 0), 0, -1
     for mark in _NEXT.finditer(masked, at, min(len(masked), at + 20_000)):
         if mark.start() <= passed:
@@ -290,40 +290,40 @@ def to_markdown(text: str, name: str) -> str:
     return joined(blocks)
 
 
-def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: str) -> Iterator[_Part]:
+def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, file: str) -> Iterator[_Part]:
     """Yield the lines from index `after` on in parts, each with the name and the level of its innermost symbol.
 
-    A part outside of all symbols has the `name` of the file and level 0.
+    A part outside of all symbols has the name `file` and level 0.
     """
-    around: list[Symbol] = []
+    opened: list[Symbol] = []
     at = after
     for symbol, following in zip_longest(symbols, symbols[1:]):
-        at = yield from _leave(around, lines, at, symbol.first, name)
+        at = yield from _close(opened, lines, at, symbol.first, file)
         first = max(symbol.first, at)
-        yield _holder(around, name, lines[at:first])
+        yield _holder(opened, file, lines[at:first])
         inner = following is not None and following.first <= symbol.last
         at = max(first, following.first if inner else symbol.last + 1)
-        yield symbol.name, len(around) + 1, lines[first:at]
-        around.append(symbol)
-    at = yield from _leave(around, lines, at, len(lines), name)
-    yield _holder([], name, lines[at:])
+        yield symbol.name, len(opened) + 1, lines[first:at]
+        opened.append(symbol)
+    at = yield from _close(opened, lines, at, len(lines), file)
+    yield _holder([], file, lines[at:])
 
 
-def _leave(around: list[Symbol], lines: Sequence[str], at: int, until: int, name: str) -> Generator[_Part, None, int]:
-    """Remove from `around` the symbols that end before `until`; yield their lines from `at` on; return the new `at`."""
-    while around and around[-1].last < until:
-        yield _holder(around, name, lines[at : around[-1].last + 1])
-        at = max(at, around[-1].last + 1)
-        around.pop()
+def _close(opened: list[Symbol], lines: Sequence[str], at: int, until: int, file: str) -> Generator[_Part, None, int]:
+    """Remove opened symbols that end before line `until`, yield their lines from `at` on, and return the next `at`."""
+    while opened and opened[-1].last < until:
+        yield _holder(opened, file, lines[at : opened[-1].last + 1])
+        at = max(at, opened[-1].last + 1)
+        opened.pop()
     return at
 
 
-def _holder(around: Sequence[Symbol], name: str, lines: Sequence[str]) -> _Part:
-    return around[-1].name if around else name, len(around), lines
+def _holder(opened: Sequence[Symbol], file: str, lines: Sequence[str]) -> _Part:
+    return opened[-1].name if opened else file, len(opened), lines
 
 
 def _head(text: str, language: Language) -> tuple[str, int]:
-    """Return the comment at the start of a file, without licences, and the index of the first line of code."""
+    """Return the comment or docstring at the start of a file, without licences, and the index of the line after it."""
     lines = text.split("\n")
     at = 1 if lines[0].startswith(("#!", "<?php")) else 0
     comments: list[str] = []

@@ -135,7 +135,7 @@ class _Scan:
         self.flowing = self.inside in _FLOWING and not self.fence and not self.html_end
 
     def _fenced(self, line: str, fence: _Fence) -> bool:
-        """Return whether a line belongs to the open code fence; close the fence if the line ends it."""
+        """Return whether a line belongs to the open code block `fence`; reset `self.fence` if the block ends here."""
         if not (fence.quoted or fence.listed or fence.mark in line):
             return True
         bare = line.lstrip(" \t>" if fence.quoted else " \t")
@@ -183,7 +183,7 @@ class _Scan:
         self.paragraph = start
 
     def _marked(self, start: int, bare: str, indent: int, listed: bool) -> bool:
-        """Process a line that may begin with a mark (`listed`: in a list item); return False if it is ordinary text."""
+        """Process a line that may begin with a mark such as `#` (`listed`: in a list); return False for plain text."""
         first = bare[0]
         if first in "`~":
             return self._open_fence(start, bare, indent, listed, quoted=False)
@@ -253,7 +253,7 @@ class _Scan:
         return True
 
     def _table(self, start: int, bare: str) -> bool:
-        """If the line is the row of dashes below a table's head, begin a table there and return True."""
+        """If the line is the row of dashes below a table's head, begin a table with that head and return True."""
         head = self.before
         if self.inside == _TABLE or "|" not in bare or "|" not in head or not _DASHES.match(bare):
             return False
@@ -275,7 +275,7 @@ class _Scan:
         return True
 
     def _add(self, start: int, kind: str = "text", rank: int = BLOCK, level: int = 0, title: str = "") -> None:
-        """Add a block; if the last block begins with the same line, replace it and keep its rank."""
+        """Add a block; if the last block has the same `start`, the new one replaces it, but keeps the old rank."""
         last = self.blocks[-1]
         alike = kind == last.kind and kind in _JOINED and not (level or last.level)
         if alike and start - last.start < SHORT_CHARS:
@@ -358,7 +358,7 @@ def _fence(code: str) -> tuple[str, str]:
 
 
 def _code_parts(code: str) -> Iterator[tuple[str, int]]:
-    """Yield the lines of a code block, each with the rank of a cut before it; a fence stays with the line beside it."""
+    """Yield the lines of a code block, each with its `Piece.rank`; lines of fences are joined to their neighbours."""
     lines = code.splitlines(keepends=True)
     while len(lines) > 2 and not lines[-1].strip(" \t\n`~>"):
         lines[-2:] = [lines[-2] + lines[-1]]
@@ -371,7 +371,7 @@ def _code_parts(code: str) -> Iterator[tuple[str, int]]:
 
 
 def _text_parts(text: str) -> Iterator[tuple[str, int]]:
-    """Yield lines, sentences of long lines and words of long sentences, each with the rank of a cut before it."""
+    """Yield the lines of a text, long ones cut into sentences or words, each with its `Piece.rank`."""
     for line in _LINES.findall(text):
         if len(line.rstrip()) <= MAX_CHARS:
             yield line, LINE
@@ -384,7 +384,7 @@ def _text_parts(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _words(text: str, rank: int) -> Iterator[tuple[str, int]]:
-    """Yield a text with its rank; if it is too long for a chunk, yield parts cut between words."""
+    """Yield a text with its `Piece.rank`; if it is too long for a chunk, yield parts of it, cut between words."""
     if len(text) <= MAX_CHARS:
         yield text, rank
         return

@@ -35,7 +35,7 @@ class _Packing:
         return self.at[high] - self.at[low]
 
     def cut(self, low: int, first: int, high: int, depth: int) -> None:
-        """Add the pieces `low:high` as one chunk, or several if too large; keep the pieces up to `first` together."""
+        """Add the pieces `low:high` as one chunk, or several if too large; do not cut between `low` and `first`."""
         if self.size(low, high) <= MAX_CHARS or high - first < 2:
             self.ranges.append((low, high))
             return
@@ -57,7 +57,7 @@ class _Packing:
         self.cut(border, border, high, depth + 1)
 
     def _best(self, low: int, borders: Sequence[int], high: int, depth: int) -> int:
-        """Return the border with the smallest key that leaves enough text on both sides, else the middle one."""
+        """Return where to cut: at the border with the smallest key and enough text on both sides, or in the middle."""
         at = self.at
         start = bisect_left(borders, at[low] + MIN_CHARS, key=at.__getitem__)
         stop = bisect_right(borders, at[high] - MIN_CHARS, key=at.__getitem__)
@@ -71,7 +71,7 @@ class _Packing:
         return min(borders[max(near - 1, 0) : near + 1], key=lambda i: abs(at[i] - middle))
 
     def _groups(self, low: int, first: int, borders: list[int], high: int) -> list[tuple[int, int, int]]:
-        """Group small neighbouring sections, but keep a section alone that is too large for a chunk.
+        """Group small neighbouring sections (cut at `borders`); a section that is too large for a chunk stays alone.
 
         Return `low`, `first` and `high` of each group, as `cut` takes them.
         """
@@ -129,7 +129,7 @@ def extract_and_chunk(
 
 
 def _keys(pieces: Sequence[Piece]) -> list[int]:
-    """Return the key of each piece: the rank of a cut before it, then a hash of its first words."""
+    """Return a key for the cut before each piece (smaller is better): the rank, then a hash of the first words."""
     keys = []
     before = ""
     for index, piece in enumerate(pieces):

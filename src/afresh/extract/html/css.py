@@ -385,7 +385,7 @@ def matches(selector: Selector, node: LexborNode, features: FeaturesOf) -> bool:
 
 
 def _matches_upwards(outer: list[Compound], last: Compound, node: LexborNode, features: FeaturesOf) -> bool:
-    """Return whether the compounds before the last one match, checking each ancestor once."""
+    """Return whether ancestors of `node`, which matches `last`, match the compounds in `outer`; check each once."""
     open_ends = {(len(outer), last.combinator)}  # number of remaining compounds, and the combinator after them
     here = node.parent
     for _ in range(MAX_ANCESTORS):

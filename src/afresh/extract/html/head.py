@@ -71,7 +71,7 @@ def _read_link(head: Head, attributes: dict[str, str | None]) -> None:
 
 
 def foreign_canonical(raw_url: str, base: str, url: str) -> str | None:
-    """Return the target of rel=canonical if it is on another host; any page can name any URL, so it is only a hint."""
+    """Return the URL of rel=canonical if it is on another host than the page `url`, else None; it is only a hint."""
     named = canonical(raw_url, base) if raw_url else None
     return named if named is not None and host_of(named) != host_of(url) else None
 

@@ -39,7 +39,7 @@ class Script(NamedTuple):
 
 
 class LinkPage(NamedTuple):
-    rare: Collection[str]  # which rare elements there are (`html.py`)
+    rare: Collection[str]  # the tags in `html.RARE` that the page has
     tree: LexborHTMLParser
     head: Head
     host: str  # of the page, with its port
@@ -125,7 +125,7 @@ class DataLink(NamedTuple):
     """A value in parsed data that may be a URL, with the name of its field and a text that describes it."""
 
     value: Any
-    field: str = ""  # normalized by `_plain_name`
+    field: str = ""  # in lower case, without `_` and `-`
     text: str = ""
     kind: str = ""  # `@type` of the object that contains the field
     depth: int = 0  # number of objects and lists around the value
@@ -172,9 +172,9 @@ def _plain_name(field: str) -> str:
 
 
 def _inside(held: dict[str, Any] | list[Any], place: DataLink, most: int) -> Iterator[DataLink]:
-    """Yield the first `most` fields or items of `held`, the value of `place`, each with a descriptive text.
+    """Yield the first `most` members of the object or list `held`, the value of `place`, each with a descriptive text.
 
-    The text of a string is that of `held`; if `held` is a list or has no text, as in `link: {url}`, that of `place`.
+    A string gets the text of its object `held`, or that of `place` if `held` is a list or has no text (`link: {url}`).
     """
     fields: Iterable[tuple[str, Any]]
     if isinstance(held, dict):

@@ -159,7 +159,7 @@ class PageStyles:
 
 
 def _lay(held: dict[str, tuple[_Rank, str]], declarations: Iterable[Declaration], place: _Place) -> None:
-    """Set properties in `held` by declarations of the precedence `place`, except those set with a higher precedence."""
+    """Set the declared properties in `held`, except those set with a higher precedence than `place`."""
     for name, value, important in declarations:
         rank = (important, place)
         if (name not in held or held[name][0] <= rank) and is_valid(name, value):
@@ -336,7 +336,7 @@ class _Pruning:
         return found
 
     def _drop_around(self, node: LexborNode, hidden: HiddenBy) -> bool:
-        """Remove the content of a hidden element except its visible parts; if it has none, only return False."""
+        """Remove the content of a hidden element except its visible parts; if no part is visible, return False."""
         inside = list(islice(node.traverse(), min(MAX_INSIDE, max(0, MAX_ASKED - self._asked))))
         self._asked += len(inside)
         undoing = [each for each in inside if each.mem_id != node.mem_id and self._undoes(each, hidden)]

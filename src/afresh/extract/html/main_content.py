@@ -63,7 +63,7 @@ LINK_LIST = 0.8  # a block in which more of the text is link text is a list of l
 
 
 def densest(body: LexborNode) -> LexborNode | None:
-    """Remove lists of links, and return the smallest element with nearly all text and the main heading."""
+    """Remove lists of links; return the smallest element with nearly all text and the main heading, or None."""
     node, whole = body, plain_size(body)
     if whole < FEWEST_CHARS:
         return None

@@ -266,9 +266,9 @@ def _quote(tree: LexborHTMLParser, node: LexborNode) -> None:
 def _refill(
     tree: LexborHTMLParser, node: LexborNode, outer: str, inner: str, parts: Iterable[LexborNode], terms: bool = False
 ) -> None:
-    """Replace a node by an element `outer` that has the content of each part in an element `inner`.
+    """Replace `node` by an `outer` element with one `inner` element per part, into which the part's content is moved.
 
-    With `terms`, the parts are those of a `dl`, and each `inner` has a `dt` and the parts up to the next `dt`.
+    With `terms`, the parts are children of a `dl`: each `dt` shares an `inner` element with the parts up to the next.
     """
     node.insert_before(tree.create_node(outer))
     placed = node.prev

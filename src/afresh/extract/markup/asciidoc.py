@@ -171,7 +171,7 @@ class _Asciidoc:
         return found
 
     def _after_header(self, lines: list[str], found: list[str]) -> int:
-        """Read title, authors and attributes at the start; return the index of the first line after them."""
+        """Read attributes and authors at the start, and add the title to `found`; return the index of the next line."""
         at = 0
         while at < len(lines) and (not lines[at].strip() or lines[at].startswith("//") or _ENTRY.match(lines[at])):
             self._set(lines[at])
