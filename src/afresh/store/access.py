@@ -57,7 +57,7 @@ class AccessRepository(Repository):
         await self._run("end_login", digest=digest)
 
     async def begin_answer(self, caller: str, name: str, request_hash: str, now: datetime) -> StoredResponse | None:
-        """Claim the idempotency key `name` and return None; if it is in use, return what is stored for it."""
+        """Reserve the idempotency key `name` and return None; if it is already used, return what is stored for it."""
         async with self.db.write() as tx:
             await tx.run("forget_replies", before=now - KEPT)
             key = {"caller": caller, "name": name}
@@ -69,7 +69,7 @@ class AccessRepository(Repository):
             return StoredResponse(row["asked"], row["status_code"], row["location"], row["body"])
 
     async def renew_answer(self, caller: str, name: str, began: datetime, now: datetime) -> bool:
-        """Renew the claim to the request with the key `name`; return False if another process has taken it over."""
+        """Extend the reservation of the idempotency key `name`; return False if another process has taken it over."""
         async with self.db.write() as tx:
             return bool(await tx.one("renew_reply", caller=caller, name=name, began=began, now=now))
 
@@ -78,5 +78,5 @@ class AccessRepository(Repository):
         await self._run("keep_reply", caller=caller, name=name, began=began, **given)
 
     async def forget_answer(self, caller: str, name: str, began: datetime) -> None:
-        """Delete a request that failed without a response, so that it can be repeated."""
+        """Release the idempotency key of a request that failed without a response, so that it can be repeated."""
         await self._run("forget_reply", caller=caller, name=name, began=began)

@@ -29,7 +29,7 @@ MAX_BITS = 4_096  # for which a distance fits into 16 bits, which sort faster
 
 
 class CodeBlock(NamedTuple):
-    """Codes of vectors with neighbouring ids: each id is `number * BLOCK` plus one byte of `places`."""
+    """Compact codes (a bit per dimension) of vectors; their ids are `number * BLOCK` plus a byte of `places`."""
 
     number: int
     places: bytes
@@ -84,19 +84,19 @@ def _rotated(rows: "Matrix") -> "Matrix":
 class VectorSubset(NamedTuple):
     """The vectors to search: those of the chunks of `pages`, or all vectors if `pages` is None."""
 
-    newest: tuple[int, int] = (0, 0)  # the highest ids of vectors and chunks; valid until there are higher ones
+    newest: tuple[int, int] = (0, 0)  # highest ids of vectors and chunks in the store; higher ones make this outdated
     pages: Sequence[int] | None = None
     ids: "Ids | None" = None  # the vectors of the subset, if they are so few that only their codes are compared
     rarity: int = 1  # number of all vectors divided by those in the subset; 1 if `ids` is set
 
 
 class VectorCodes:
-    """The codes of all vectors of a model in memory, used to find the vectors nearest to a query."""
+    """The compact codes of all vectors of a model in memory, used to find the vectors nearest to a query."""
 
     def __init__(self, model: int, dimensions: int) -> None:
         import numpy as np
 
-        self.subsets: dict[SearchFilter, VectorSubset] = {}  # of whole sources
+        self.subsets: dict[SearchFilter, VectorSubset] = {}  # cache for filters that name only sources
         self.model = model
         self.dimensions = dimensions
         self.newest = 0  # id of the newest vector
@@ -111,7 +111,7 @@ class VectorCodes:
         return len(self._codes[0])
 
     def put(self, blocks: Iterable[CodeBlock]) -> None:
-        """Remove the codes of the first of these blocks and of all later blocks, then add these blocks."""
+        """Replace the codes of all blocks from the number of the first given block on by the given blocks."""
         np, blocks = self._np, list(blocks)
         if not blocks:
             return
@@ -127,7 +127,7 @@ class VectorCodes:
         self.middle = np.average(np.array(middles), axis=0, weights=numbers)
 
     def nearest(self, vector: "Matrix", number: int, among: "Ids | None" = None) -> "Ids":
-        """Return the ids of the `number` vectors, of those in `among` if given, that seem most similar, best first."""
+        """Return the ids of the `number` vectors whose codes are nearest, best first; if given, only ids in `among`."""
         np, (ids, codes) = self._np, self._codes
         if among is not None:
             places = np.flatnonzero(np.isin(ids, among))
@@ -149,7 +149,7 @@ class VectorCodes:
 
 
 def _add_distances(distances: "npt.NDArray[np.unsignedinteger]", codes: "Words", asked: "Words") -> None:
-    """Double `distances`, and add to each the number of bits in which its code differs from `asked`."""
+    """Double `distances`, and add to each the number of bits in which its code differs from the query bits `asked`."""
     import numpy as np
 
     np.left_shift(distances, 1, out=distances)

@@ -106,7 +106,7 @@ _NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
 
 @cache
 def queries(dialect: str) -> dict[str, str]:
-    """Return all named statements of a dialect, shared and own ones; raise ValueError if a name occurs twice."""
+    """Return the SQL of all statements for a dialect by name; raise ValueError if a name occurs twice."""
     found: dict[str, str] = {}
     for file in sorted(FOLDER.joinpath("queries").iterdir()):
         kind = file.name.split(".")[1:]
@@ -125,7 +125,7 @@ def queries(dialect: str) -> dict[str, str]:
 
 
 def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
-    """Return the name of a statement with `{of sources}` (NAME_of_one for a single source) and its parameters."""
+    """Return which form of a statement to run (NAME_of_one for a single source, else NAME), and its parameters."""
     if sources is not None and len(sources) == 1:
         return f"{name}_of_one", {"source": sources[0]}
     return name, among_sources(sources)
@@ -161,12 +161,12 @@ def check_version(store: str, version: int, steps: Sequence[tuple[int, str]]) ->
 
 
 def among_sources(sources: Sources) -> dict[str, object]:
-    """Return the parameters of a statement for some sources, or for all if `sources` is None."""
+    """Return the parameters that limit a statement to `sources`; None: all sources."""
     return {"everywhere": int(sources is None), "sources": list(sources or ())}
 
 
 def in_any_case(text: str | None) -> dict[str, object]:
-    """Return the parameters with which `{holds x}` finds a text, ignoring case; an empty text matches everything."""
+    """Return the parameters of an SQL condition that finds a text in any case; an empty text matches everything."""
     letters = [_cases(each) for each in text or ""]
     others = {case: cases[0] for cases in letters for case in cases[1:]}
     return {

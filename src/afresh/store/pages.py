@@ -132,7 +132,7 @@ class PageRepository(Repository):
         return await self._number("live_count", source=source)
 
     async def heirs(self, source: SourceId, pages: Sequence[Page]) -> dict[PageId, Page]:
-        """Return for each moved page, by its id, the page at its new URL (`pair_moves` in crawl/judge.py)."""
+        """Return by id of a moved page its heir: the page at the new URL, whose content the moved page takes over."""
         if not any(page.moved_to for page in pages):
             return {}
         async with self.db.read() as tx:

@@ -355,7 +355,7 @@ class PostgresDatabase:
                 raise
         else:
             if tag != "COMMIT":
-                raise StoreError(f"the store {self.name} rolled back a transaction that had failed")
+                raise StoreError(f"the store {self.name} rolled back a change, because a part of it failed: try again")
 
     async def _end(self, connection: asyncpg.Connection) -> str:
         tag: str = await connection.execute("commit")

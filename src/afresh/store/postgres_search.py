@@ -139,7 +139,7 @@ class WordTable(FtsTable):
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Run a search statement for each set of parameters, and weight the words in `among` by their rarity."""
+        """Run a search statement for each set of parameters and return the rows; rare words in `among` count more."""
         english, texts = self.name == "english", self.known.text_count
         counts = await self._counts(among, 2 * ROOM) if among else ()
         weighed = {

@@ -43,7 +43,7 @@ class QueueRepository(Repository):
         self.caches.depths.pop(run.id, None)
 
     async def keep_within(self, run: Run, max_pages: int) -> None:
-        """Remove unread pages from the queue if the run now has more than `max_pages` pages."""
+        """Remove pages that were never read from the queue until the run has at most `max_pages` pages."""
         async with self._queueing(run) as tx:
             unread = [row["id"] for row in await tx.all("unread_pages", run=run.id)]
             row = await tx.one("run_by_id", run=run.id)
@@ -66,7 +66,7 @@ class QueueRepository(Repository):
             await self.queue_pages(tx, run, wanted, limits, now)
 
     async def enqueue_due(self, run: Run, limits: RunLimits, now: datetime, *, max_age: float | None = None) -> None:
-        """Queue the pages that are due (schedule/due.py), up to the remaining budget of the run."""
+        """Queue the pages that are due or older than `max_age` seconds, up to the remaining budget of the run."""
         async with self.db.write(run.source_id) as tx:
             crawls = await due_rows(tx, run, limits, now, max_age)
             await tx.run("adopt_rows", run=run.id, crawls=crawls, now=now)
@@ -78,7 +78,7 @@ class QueueRepository(Repository):
     async def schedule(
         self, run: Run, listed: Sequence[ListedUrl], limits: RunLimits, recheck: float, now: datetime
     ) -> None:
-        """Schedule checks of the URLs that a source lists: now, or `recheck` seconds after a page was found gone."""
+        """Schedule checks of the URLs that a source lists: now, for gone pages `recheck` seconds after the last check."""
         wanted = {item.url: item.depth for item in listed if item.depth <= limits.max_depth}
         async with self.db.write(run.source_id) as tx:
             rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
@@ -134,7 +134,7 @@ class QueueRepository(Repository):
     async def _queue_once(
         self, tx: Transaction, run: Run, wanted: Mapping[str, int], limits: RunLimits, now: datetime
     ) -> tuple[int, list[str], list[int]]:
-        """Queue URLs; return the number of newly queued ones, all stored URLs, and pages with a smaller depth."""
+        """Queue URLs; return how many are newly queued, which of the URLs are stored, and pages with reduced depth."""
         rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))
         known = {row["url"]: row for row in rows}
         fresh = await self._within_room(tx, run, [url for url in wanted if url not in known], limits)
@@ -172,9 +172,9 @@ class QueueRepository(Repository):
     async def claim_again(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Repeat a claim whose result was lost: return its pages if it succeeded, else claim pages.
+        """Repeat a call of `claim` whose result was lost: return the claims that it made, or make new ones.
 
-        The lost result said which hosts another worker had used just before; now this is assumed of every host.
+        Which hosts another worker used just before is no longer known, so it is assumed of every host.
         """
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:

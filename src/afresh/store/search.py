@@ -37,7 +37,7 @@ class IndexSubset:
 
     @property
     def max_matches(self) -> int:
-        """Return how many texts of the whole index a search may match; more for a small subset: it scores fewer."""
+        """Return how many texts of the whole index a search may match; more if only a small subset is scored."""
         if self.pages is None:
             return ROOM
         return min(MAX_ROOM, ROOM * max(1, self.all_chunks // max(1, self.chunks)))
@@ -71,9 +71,9 @@ class IndexStats:
     text_count: int = 0  # approximate number of texts, for indexes that do not provide it
 
     def queries(self, query: str, language: str | None) -> Iterator[tuple[str, list[str], Query, Sequence[str]]]:
-        """Yield for each table to search its name, its configurations, the parsed query and its expressions.
+        """Yield for each table to search: its name and language configurations, the parsed query and FTS5 expressions.
 
-        With `language`, only its own configuration is included, and `simple`, which older versions used for all pages.
+        With `language`, only its configuration is searched, and `simple`, which older versions used for all pages.
         """
         found = list(self.configs)
         if language is not None:  # older versions of afresh indexed all pages as simple
@@ -124,7 +124,7 @@ class FtsTable:
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Run a search statement for each set of parameters; `among` are words to weight if the database does not."""
+        """Run a search statement for each set of parameters and return the rows; SQLite itself weights rare words."""
         del among  # SQLite weights the words itself
         return await self.tx.each(statement, asked)
 

@@ -170,8 +170,8 @@ class VectorRepository(Repository):
         """Return the chunks of the nearest vectors, nearest first.
 
         The vectors that are nearest by their codes are the candidates, which are compared exactly. If many candidates
-        were deleted, or too few of the nearest belong to chunks of the subset, the search is repeated: once with only
-        the vectors of the subset, if there is one, and then with four times as many candidates each time.
+        were deleted, or too few of the nearest belong to chunks of `subset`, the search is repeated: first among the
+        vectors of the subset alone (unless it is the whole store), then with four times as many candidates each time.
         """
         name = "chunks_of_vectors" if subset.pages is None else "chunks_of_vectors_within"
         where = {} if subset.pages is None else {"pages": subset.pages}
