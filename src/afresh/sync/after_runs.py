@@ -40,7 +40,7 @@ class PostRunSync:
                 self._going[name] = asyncio.create_task(self._keep(name))
 
     def leave(self) -> None:
-        """Cancel all syncs, because one with an unreachable sink never ends; the next process continues them."""
+        """Cancel all syncs unless a stop was requested: the sync of an unreachable sink would never end."""
         if not self.stopping.is_set():
             for task in self._going.values():
                 task.cancel()

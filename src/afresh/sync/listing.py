@@ -46,7 +46,7 @@ def audit(
 def _adopt(
     copy: Copy, wanted: str | None, listed: Sequence[Remote], now: datetime, times: SyncTimes, sums: Counter[str]
 ) -> Copy:
-    """Correct a copy whose document is unknown or not listed: link it to a listed one with the wanted content."""
+    """Return a copy whose document is not listed, linked if possible to a listed document with the `wanted` hash."""
     lost = copy.remote_id is not None
     spoken_for = {*copy.former, *copy.leftovers}
     fit = [
@@ -81,7 +81,7 @@ def _adopt(
 
 @dataclass(slots=True)
 class StoreListing:
-    """The documents in a sink: those of afresh by source label and page id, and how many others."""
+    """The documents in a sink: those marked by this store, by source label and page id; others are only counted."""
 
     ours: dict[tuple[str, int], list[Remote]] = field(default_factory=dict)
     listed: int = 0
@@ -139,7 +139,7 @@ class Audit:
 
 
 async def list_documents(sink: Sink, store: str | None) -> StoreListing:
-    """List all documents in a sink; after an error, call it again to start over."""
+    """List all documents in a sink; those not marked with the id `store` are foreign. Each call starts over."""
     listing = StoreListing()
     async for remote in sink.all():
         listing.listed += 1

@@ -145,7 +145,7 @@ def put(copy: Copy, remote: Remote, now: datetime, times: SyncTimes = USUAL) -> 
 
 
 def unput(copy: Copy, error: str, *, sure: bool) -> Copy:
-    """Return the copy after a failed upload; unless it is `sure` that no document exists, `putting` stays set."""
+    """Return the copy after a failed upload; `putting` stays set unless it is `sure` that no document was created."""
     if not sure:
         return replace(copy, error=error)
     return replace(ready(copy), putting=False, error=error)
@@ -178,7 +178,7 @@ def _active(copy: Copy) -> Copy:
 
 
 def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy that the sink still processes; after a deadline it is marked as stuck, and then uploaded again."""
+    """Return the copy of a document in processing; after a deadline it is marked as stuck, and then uploaded again."""
     if copy.put_at is None or now - copy.put_at < times.deadline:
         return replace(copy, failed_at=None, next_try_at=None, error=None)
     if is_stuck(copy):
@@ -241,7 +241,7 @@ def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
 
 
 def synced_document(now: DesiredCopy | None, **then: Any) -> SyncedDocument:
-    """Return a document as a sync left it (`then`) and as it is `now`; None: page and document are gone."""
+    """Return a document with its state after a sync (`then`) and its state `now` (None: page and document are gone)."""
     if now is None:
         return SyncedDocument(page_id=None, state_now=PageStatus.DELETED, **then)
     then |= {"remote_id_now": now.copy.remote_id, "error_now": now.copy.error}

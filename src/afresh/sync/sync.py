@@ -119,7 +119,7 @@ class SyncRunner:
     async def sync(
         self, targets: Sequence[ConfiguredSink], only: Sequence[Source] | None = None, *, verify: bool = False
     ) -> list[SyncReport]:
-        """Sync each sink with the pages of some sources (None: all), even if another one fails."""
+        """Sync each sink with the pages of the sources in `only` (None: all), even if another sink fails."""
         reports: list[SyncReport] = []
         async with registered_worker(self.heartbeat, self.stopping):
             sources = frozenset(source.id for source in await self.store.sources.all())
@@ -192,7 +192,7 @@ class SyncRunner:
         return replace(report, runs=runs.numbers(affected))
 
     async def _update(self, work: SyncPass, record: SinkRecord, affected: Sequence[SourceId]) -> SinkError | None:
-        """Update a sink; return the error that stopped it, or a pause that it asked for, as an error."""
+        """Update a sink; return the error that stopped the update (also a pause that the sink asked for), or None."""
         target, clock = work.target, self.heartbeat.clock
         if record.resume_at is not None and record.resume_at > clock():
             wait = (record.resume_at - clock()).total_seconds()

@@ -78,7 +78,7 @@ class SyncTally:
 
 
 def is_failed(copy: Copy) -> bool:
-    """Return whether the page could not be updated, or a document of it not be deleted."""
+    """Return whether the upload of a copy failed, or the deletion of one of its documents."""
     return copy.state is PageStatus.ERROR or bool(copy.leftovers and copy.error)
 
 
@@ -295,7 +295,7 @@ class SyncPass:
         return lost
 
     async def _begun(self, batch: Sequence[DesiredCopy]) -> list[tuple[Copy, UploadText, bool]]:
-        """Store that the uploads of a batch begin; return copy, text and whether it replaces older content."""
+        """Store that the uploads of a batch begin; return each copy, its text and whether it replaces older content."""
         begun, without = [], []
         for wanted in batch:
             page = wanted.copy.page_id
@@ -381,7 +381,7 @@ class SyncPass:
             after = batch[-1].copy.id
 
     async def _steps(self, step: CopyStep) -> AsyncIterator[Sequence[DesiredCopy]]:
-        """Yield the copies with this next step, in batches for concurrent calls."""
+        """Yield the copies whose next step is `step`, in batches for concurrent calls."""
         size = max(1, self.target.sink.at_once)
         async for batch in self._read(to_do=True, only=self.only):
             now = self.clock()

@@ -47,7 +47,7 @@ class FolderSink:
         return await self._off_loop(lambda: self._put(upload))
 
     async def drop(self, remote_id: str) -> None:
-        """Delete a file if its id, which contains the content hash, is still the same."""
+        """Delete a file, but not if its content has changed: `remote_id` contains the content hash."""
         await self._off_loop(lambda: self._drop(remote_id))
 
     async def look(self, remote_id: str) -> Remote | None:
@@ -177,7 +177,7 @@ def _head(data: bytes) -> dict[str, str] | None:
 
 
 def _mark(head: dict[str, str], data: bytes) -> OwnerTag | None:
-    """Return the tag in the front matter; if the text was edited by hand, with a hash that no page has."""
+    """Return the tag in the front matter; after a manual edit, with a wrong hash, so that a sync replaces the file."""
     try:
         page = int(head["afresh_page"])
         digest = hashlib.sha256(data.split(f"\n{FENCE}\n\n".encode(), 1)[1]).hexdigest()
