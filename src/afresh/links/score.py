@@ -141,13 +141,13 @@ def normalize_scores(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def missing_keywords(known: ScoredLink | None, recipe: str, keywords: Sequence[str]) -> tuple[str, ...]:
-    """Return the keywords that a stored answer (with the same recipe) does not cover."""
+    """Return those of `keywords` that `known` does not cover; an answer with another recipe covers none."""
     asked = known.asked if known is not None and known.recipe == recipe else frozenset[str]()
     return tuple(keyword for keyword in keywords if keyword not in asked)
 
 
 def weigh_link(answers: Iterable[ScoredLink], weighing: KeywordWeights) -> LinkWorth:
-    """Return the total score of a link; the highest score of each keyword counts."""
+    """Return the total score of a link from all answers for it; the highest score of each keyword counts."""
     best: dict[str, float] = {}
     comments: list[tuple[float, str]] = []
     for answer in answers if weighing.weights else ():

@@ -156,7 +156,7 @@ def summarize(asked: Sequence[tuple[Question, Sequence[SearchHit]]], now: dateti
 
 
 def compare(first: Evaluation, second: Evaluation) -> Comparison:
-    """Return two evaluations of the same questions, with the differences of their scores."""
+    """Return two evaluations of the same questions, with the differences of their scores (second minus first)."""
     one, other = ([each for each in side.scored if each.wanted] for side in (first, second))
     if not one:
         return Comparison(first=first, second=second, differences={})

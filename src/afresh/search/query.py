@@ -119,7 +119,7 @@ def _any_form(words: Sequence[str], configs: Sequence[str], star: str = "") -> s
 
 
 def _phrase(words: Sequence[str], config: str) -> str:
-    """Return stemmed words as a quoted phrase; a last word of one Chinese character matches all pairs it begins."""
+    """Return stemmed words as a quoted phrase; a single Chinese character at the end matches as a prefix."""
     kept: list[str] = []
     for word, stem in zip(words, stems(words, config), strict=True):
         kept += pairs(word) if is_run(word) else (stem,)
