@@ -131,7 +131,7 @@ class RunToolFactory:
         return _worker(self.clock()), self.config.policy.lease_seconds
 
     def standing(self, listener: Listener, stopping: asyncio.Event) -> tuple[Store, Heartbeat]:
-        """Return a store that retries without limit and a heartbeat, for a process that runs until it is stopped."""
+        """Return a heartbeat, and a store that retries without limit, for a process that runs until it is stopped."""
         self.check_everywhere()
         store = self._retrying_store(listener, stopping)
         return store, _heartbeat(store, self.config.policy, MonotonicClock(self.clock))

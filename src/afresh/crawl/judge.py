@@ -124,7 +124,7 @@ def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
 
 
 def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
-    """Return whether a run may delete a page: it marked the page, and the redirect target, if any, was checked."""
+    """Return whether `run` may delete a page: it marked the page for deletion, and a redirect `target` was checked."""
     is_final = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
     return page.doomed_by == run and is_final
 
@@ -177,7 +177,7 @@ def pair_moves(
 
 
 def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run) -> dict[str, int]:
-    """Return the numbers of moved and deleted pages, and of new pages without the `heirs` (see `pair_moves`)."""
+    """Return the numbers of moved, deleted and new pages; `heirs`, the pages at new URLs of moved ones, are not new."""
     pages = list(dropped)
     moved = sum(1 for page in pages if page.moved_to is not None)
     fresh = sum(1 for heir in heirs.values() if heir.changed_at and heir.changed_at >= run.started_at)
@@ -202,7 +202,7 @@ class RunEnding:
     error: str | None = None
     missing: Sequence[Page] | None = None  # pages that were not reached; None: the run cannot tell
     dropped: Sequence[Page] = ()  # pages whose content is deleted
-    heirs: Mapping[PageId, Page] = field(default_factory=dict)  # see `pair_moves`
+    heirs: Mapping[PageId, Page] = field(default_factory=dict)  # by id of a moved page: the page at its new URL
     root: str | None = None  # where the root of the source is now
     messages: Sequence[tuple[str, str]] = ()  # targets to notify, each with the event
     forgives: bool = False  # reset pages that this run found gone, because its evidence is weak

@@ -18,7 +18,7 @@ NOTES = 5  # traps that are listed individually
 
 @dataclass(slots=True)
 class UrlPatternCounter:
-    """Counts the pages of a source by URL pattern; reads stored URLs only if the URL of a link has a number or id."""
+    """Counts the pages of a source by URL pattern: the URL with placeholders for its numbers and ids."""
 
     store: Store
     source: SourceId

@@ -90,7 +90,7 @@ UNKNOWN = ChangeRate(0.5, 30 * DAY)  # prior: months for many pages, hours for s
 
 
 def learned(rhythm: ChangeStats, prior: ChangeRate) -> ChangeRate:
-    """Update `prior` with the observations of a page (maximum a posteriori)."""
+    """Return the change rate of a page: the rate `prior` of its host, updated with the statistics of the page."""
     number, span = rhythm.changes, rhythm.spans / rhythm.changes if rhythm.changes else 0.0
     seconds = prior.seconds + rhythm.quiet
     if not number or span <= 0:

@@ -190,7 +190,7 @@ class Scheduler:
 async def plan(
     store: Store, tools: RunToolFactory, now: datetime, wrong: Callable[[Source, str], None]
 ) -> list[_Planned]:
-    """Return what `scheduled` returns, with the next run of each source, soonest first; store runs that are missing."""
+    """Return the sources with a schedule and their next runs, soonest first; store next runs that are missing."""
     chosen = await scheduled(store, tools, wrong)
     known = {each.source: each for each in await store.schedules.appointments()}
     stale = [source for source in known if source not in {each.id for each, _ in chosen}]
