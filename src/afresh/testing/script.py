@@ -221,7 +221,7 @@ class SiteScript:
         self.fail(path, 410)
 
     def move(self, path: str, to: str, *, permanent: bool = True) -> None:
-        """Move a page to a new path (unless that has one already), and redirect the old path."""
+        """Move a page to a new path, and redirect the old path; if the new path already has a page, keep that page."""
         with self._lock:
             if path in self._pages and to.startswith("/"):
                 self._pages.setdefault(to, self._pages[path])

@@ -21,7 +21,7 @@ class McpApp:
     """The MCP application for the services in `kb`, at any path; `AuthMiddleware` must check hosts and origins first.
 
     `allowed` returns the permissions of a request: without write permission, only reading tools are offered, and only
-    permitted sources are visible. Runs are queued for workers. Requests are answered only while `running` is open.
+    permitted sources are visible. Runs are queued for workers. Requests are answered only inside `running()`.
     """
 
     def __init__(self, kb: KnowledgeBase, *, allowed: Callable[[Scope], Permissions], read_only: bool = False) -> None:

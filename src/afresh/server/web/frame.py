@@ -1,4 +1,4 @@
-"""The frame of all web pages: templates, assets, parts of lists and error pages."""
+"""What all web pages share: templates, assets, the division of long lists into parts, and error pages."""
 
 from collections.abc import Awaitable, Callable
 from functools import cache, partial

@@ -193,7 +193,7 @@ class GitClone:
             await self._fetch(("-c", "fetch.negotiationAlgorithm=noop"), ("--stdin", "origin"), asked)
 
     def reading(self) -> GitCall:
-        """Return the call of a git process that answers blob ids on its input with their contents."""
+        """Return the command of a git process that reads blob ids from its input and outputs the contents."""
         return self._call(("cat-file", "--batch"))
 
     async def _listing(self, commit: str, folder: bytes) -> bytes | None:
