@@ -310,7 +310,7 @@ def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, file: st
 
 
 def _close(opened: list[Symbol], lines: Sequence[str], at: int, until: int, file: str) -> Generator[_Part, None, int]:
-    """Remove opened symbols that end before line `until`, yield their lines from `at` on, and return the next `at`."""
+    """Remove `opened` symbols that end before line `until`; yield their lines from `at` on; return the next line."""
     while opened and opened[-1].last < until:
         yield _holder(opened, file, lines[at : opened[-1].last + 1])
         at = max(at, opened[-1].last + 1)

@@ -64,7 +64,7 @@ class Block(NamedTuple):
 
     start: int
     kind: str = "text"  # text, code, table, list
-    rank: int = BLOCK  # the lower, the better is a cut before the block
+    rank: int = BLOCK  # a text is cut first before the block with the lowest rank
     level: int = 0  # the level of a heading, 0 for other blocks
     title: str = ""  # the text of a heading
 
@@ -275,7 +275,7 @@ class _Scan:
         return True
 
     def _add(self, start: int, kind: str = "text", rank: int = BLOCK, level: int = 0, title: str = "") -> None:
-        """Add a block; if the last block has the same `start`, the new one replaces it, but keeps the old rank."""
+        """Add a block; it replaces a last block with the same `start`, and takes over the rank of that block."""
         last = self.blocks[-1]
         alike = kind == last.kind and kind in _JOINED and not (level or last.level)
         if alike and start - last.start < SHORT_CHARS:
@@ -298,7 +298,7 @@ class Piece(NamedTuple):
     """A piece of text that is never cut."""
 
     text: str
-    rank: int  # the lower, the better is a cut before the piece
+    rank: int  # a text is cut first before the piece with the lowest rank
     kind: str  # as in Block
     trail: Trail  # the headings above
     heading: bool = False

@@ -129,7 +129,7 @@ def extract_and_chunk(
 
 
 def _keys(pieces: Sequence[Piece]) -> list[int]:
-    """Return a key for the cut before each piece (smaller is better): the rank, then a hash of the first words."""
+    """Return a key for the cut before each piece (smaller is better): its rank, then a hash of its first words."""
     keys = []
     before = ""
     for index, piece in enumerate(pieces):
