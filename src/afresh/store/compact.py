@@ -127,7 +127,7 @@ class VectorCodes:
         self.middle = np.average(np.array(middles), axis=0, weights=numbers)
 
     def nearest(self, vector: "Matrix", number: int, among: "Ids | None" = None) -> "Ids":
-        """Return the ids of the `number` vectors whose codes are nearest, best first; if given, only ids in `among`."""
+        """Return the ids of the `number` vectors whose codes are nearest to `vector`, best first (only of `among`)."""
         np, (ids, codes) = self._np, self._codes
         if among is not None:
             places = np.flatnonzero(np.isin(ids, among))

@@ -125,7 +125,7 @@ def queries(dialect: str) -> dict[str, str]:
 
 
 def of_sources(name: str, sources: Sources) -> tuple[str, dict[str, object]]:
-    """Return which form of a statement to run (NAME_of_one for a single source, else NAME), and its parameters."""
+    """Return name and parameters of a statement on pages of `sources`; for a single source, its variant NAME_of_one."""
     if sources is not None and len(sources) == 1:
         return f"{name}_of_one", {"source": sources[0]}
     return name, among_sources(sources)

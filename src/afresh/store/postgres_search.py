@@ -218,7 +218,7 @@ def query_of(expression: str, *, english: bool) -> str:
 
 
 def with_words(row: Mapping[str, object]) -> dict[str, object]:
-    """Return a row of `chunks` with a tsvector of its terms or, without terms, of its text."""
+    """Return a row of `chunks` with a tsvector, made from its `terms` (words in the forms to index) or its text."""
     terms = json.loads(str(row["terms"])) if row["terms"] else (None, None, None)
     own = zip(WEIGHTS.items(), terms, strict=True)
     parts = [(str(term or row[name]), weight) for (name, weight), term in own if name in row]

@@ -78,7 +78,7 @@ class QueueRepository(Repository):
     async def schedule(
         self, run: Run, listed: Sequence[ListedUrl], limits: RunLimits, recheck: float, now: datetime
     ) -> None:
-        """Schedule checks of the URLs that a source lists: now, for gone pages `recheck` seconds after the last check."""
+        """Schedule checks of the URLs that a source lists: now; of gone pages `recheck` seconds after the last one."""
         wanted = {item.url: item.depth for item in listed if item.depth <= limits.max_depth}
         async with self.db.write(run.source_id) as tx:
             rows = await tx.all("paths_known", source=run.source_id, urls=list(wanted))

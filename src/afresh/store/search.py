@@ -67,13 +67,13 @@ class IndexStats:
     newest_chunk: int = 0  # its id
     configs: tuple[str, ...] = ()  # language configurations of the indexed texts
     match_counts: dict[tuple[str, str], MatchCount] = field(default_factory=dict)  # by table and expression
-    subsets: dict[SearchFilter, IndexSubset] = field(default_factory=dict)  # of whole sources
+    subsets: dict[SearchFilter, IndexSubset] = field(default_factory=dict)  # for filters that name only sources
     text_count: int = 0  # approximate number of texts, for indexes that do not provide it
 
     def queries(self, query: str, language: str | None) -> Iterator[tuple[str, list[str], Query, Sequence[str]]]:
         """Yield for each table to search: its name and language configurations, the parsed query and FTS5 expressions.
 
-        With `language`, only its configuration is searched, and `simple`, which older versions used for all pages.
+        With `language`, only its configuration and `simple` are searched; older versions used `simple` for all pages.
         """
         found = list(self.configs)
         if language is not None:  # older versions of afresh indexed all pages as simple
@@ -98,7 +98,7 @@ class FtsTable:
         return self.known.newest_chunk
 
     async def best(self, alternatives: Sequence[str], limit: int) -> list[ChunkMatch]:
-        """Return the highest-scoring chunks that match any of the alternatives."""
+        """Return the highest-scoring chunks that match any of the FTS5 expressions `alternatives`."""
         if self.subset.pages is not None and self.subset.chunks <= SMALL_SUBSET:  # few enough to score all
             return await self._scored([" OR ".join(alternatives)], alternatives, limit)
         most = self.subset.max_matches
@@ -108,7 +108,7 @@ class FtsTable:
         return await self._scored(expressions(plan, steps, most), alternatives, limit, plan.rest)
 
     async def scores(self, alternatives: Sequence[str], chunks: Sequence[int]) -> list[ChunkMatch]:
-        """Return the scores of `chunks`, ignoring frequent words; none if `best` scores all matching chunks."""
+        """Return the scores of `chunks`, ignoring frequent words; none if `best` already scores all matching chunks."""
         counts = dict(zip(alternatives, await self._counts(alternatives, 2 * ROOM), strict=True))
         if scoring(counts).whole:
             return []
@@ -124,7 +124,7 @@ class FtsTable:
     async def find(
         self, statement: str, asked: Sequence[Mapping[str, object]], among: Sequence[str]
     ) -> Sequence[Sequence[Row]]:
-        """Run a search statement for each set of parameters and return the rows; SQLite itself weights rare words."""
+        """Run a search statement for each set of parameters and return the rows; only PostgreSQL needs `among`."""
         del among  # SQLite weights the words itself
         return await self.tx.each(statement, asked)
 
@@ -185,7 +185,7 @@ class SearchRepository(Repository):
         return sorted(found, key=lambda each: (-each.score, each.chunk))[:limit]
 
     async def scores(self, query: str, chunks: Sequence[int]) -> list[ChunkMatch]:
-        """Return the scores of `chunks`, ignoring frequent words; none if `matches` scores all matching chunks."""
+        """Return the scores of `chunks`, ignoring frequent words; none if `matches` already scores all matches."""
         found: list[ChunkMatch] = []
         async with self.db.read() as tx:
             known = self.caches.known or await self._renewed_known(tx)

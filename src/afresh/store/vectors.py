@@ -146,7 +146,7 @@ class VectorRepository(Repository):
             return await self._compare(tx, codes, vector, subset, limit)
 
     async def _subset(self, tx: Transaction, model: str, codes: VectorCodes, within: SearchFilter) -> VectorSubset:
-        """Return the vectors that a filter selects; cache them if it names only sources."""
+        """Return the vectors that a filter selects; cache them if the filter names only sources."""
         if not within:
             return VectorSubset()
         row = await tx.only("model_and_newest", name=model)
@@ -206,7 +206,7 @@ class VectorRepository(Repository):
             return ChunkVectors(tuple(row["chunk"] for row in rows), decoded(rows, codes.dimensions), codes.middle)
 
     async def _codes(self, tx: Transaction, model: str) -> VectorCodes | None:
-        """Return the codes of a model from memory, after adding those of new vectors; None for an unknown model."""
+        """Return the compact codes of a model from memory, after adding those of new vectors; None: unknown model."""
         async with self.caches.renewing:  # a later reader must not see an older state
             row = await tx.one("model_and_newest", name=model)
             if row is None:
@@ -222,7 +222,7 @@ class VectorRepository(Repository):
             return codes
 
     async def _blocks(self, tx: Transaction, row: Row, first: int) -> Iterable[CodeBlock]:
-        """Return the code blocks from number `first` on; compute the last one, and all if a stored one is damaged."""
+        """Return the blocks of codes from number `first` on; compute the last, or all if a stored one is damaged."""
         blocks, full = list[CodeBlock](), row["vector"] // BLOCK
         if row["coded"] and first < full:
             blocks = [
