@@ -91,7 +91,7 @@ class StoreListing:
     def take(self, copy: Copy) -> list[Remote]:
         """Return the listed documents of a copy.
 
-        If its page is stored, remove them from `ours`, so that only orphans (documents without a page) remain there.
+        If the page of the copy is stored, remove the documents from `ours`: only documents without a page remain.
         """
         if copy.page_id is not None:
             return self.ours.pop((copy.source, int(copy.page_id)), [])

@@ -152,7 +152,7 @@ def unput(copy: Copy, error: str, *, sure: bool) -> Copy:
 
 
 def refused(copy: Copy, error: str) -> Copy:
-    """Return the copy of a page that the sink refused; each later sync tries it once."""
+    """Return the copy of a page that the sink refused; each later sync tries the upload once."""
     return move(copy, PageStatus.ERROR, putting=False, error=error)
 
 
@@ -231,7 +231,7 @@ def copy_state(wanted: DesiredCopy) -> PageStatus:
 
 
 def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
-    """Return what users see of a copy; `wanted` is None if it does not exist yet."""
+    """Return what users see of a copy; `wanted` is None if the copy does not exist yet."""
     if wanted is None:
         return CopyView(sink=sink, state=PageStatus.READY_FOR_INDEXING)
     copy, state = wanted.copy, copy_state(wanted)

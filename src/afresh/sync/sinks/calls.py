@@ -67,7 +67,7 @@ class SinkCalls:
         raise self.doubt(failure) if adds and answer.status >= 500 else failure
 
     def one_of(self, stores: Sequence[str], name: str) -> bool:
-        """Return whether there is a store; raise SinkRefused if several have this name."""
+        """Return whether `stores`, the ids of stores called `name`, has one; raise SinkRefused if it has several."""
         if len(stores) > 1:
             which = ", ".join(sorted(stores))
             raise SinkRefused(f'{len(stores)} stores are called "{name}": set {self.section}.store to one of {which}')

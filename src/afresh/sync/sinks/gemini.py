@@ -31,7 +31,7 @@ class _Ended(Exception):
 
 
 class GeminiSink:
-    """Implements `ports.Sink`; `store` is a resource name, or a display name (the store is created if missing)."""
+    """Implements `ports.Sink`; `settings.store` is a resource name, or a display name (created if missing)."""
 
     def __init__(self, name: str, settings: SinkSettings, asker: HttpApi, *, sleep: Sleep = asyncio.sleep) -> None:
         if not settings.api_key:

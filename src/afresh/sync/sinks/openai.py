@@ -22,7 +22,7 @@ _STATES = {"completed": RemoteState.ACTIVE, "failed": RemoteState.FAILED, "cance
 
 
 class OpenAISink:
-    """Implements `ports.Sink`; `store` is an id (`vs_…`), or a name (the store is created if missing)."""
+    """Implements `ports.Sink`; `settings.store` is an id (`vs_…`), or a name (the store is created if missing)."""
 
     def __init__(self, name: str, settings: SinkSettings, asker: HttpApi) -> None:
         key, base_url = settings.api_key, settings.base_url or BASE_URL
