@@ -62,7 +62,7 @@ class ScoredLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordWeights:
-    """The weights of the keywords, and of others that a scorer adds."""
+    """The weights of the keywords, and `unknown`, the weight of keywords that a scorer adds."""
 
     weights: Mapping[str, float]
     unknown: float = UNKNOWN_WEIGHT
@@ -75,7 +75,7 @@ class KeywordWeights:
 
 @dataclass(frozen=True, slots=True)
 class LinkWorth:
-    """The total score of a link; None if no keyword matches."""
+    """The total score of a link (None: no keyword matches), its scores by keyword, and a comment."""
 
     score: float | None = None
     keywords: Mapping[str, float] = field(default_factory=dict)

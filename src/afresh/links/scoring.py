@@ -221,7 +221,7 @@ class LinkScoring:
 
 
 async def count_scores(scoring: LinkScoring | None, run: Run, counts: dict[str, int], notes: list[str]) -> None:
-    """Add the numbers of unscored links and of avoided calls to `counts`, and a note on unscored links to `notes`."""
+    """Count unscored links, and the links and calls that stored scores saved; add a note on unscored links."""
     if scoring is None or run.mode is RunMode.CHECK:
         return
     counts["links_unscored"] = scoring.unscored
