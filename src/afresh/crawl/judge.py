@@ -124,7 +124,7 @@ def decide_missing(page: Page, run: RunId, policy: Policy) -> Page:
 
 
 def may_drop(page: Page, target: PageStatus | None, run: RunId) -> bool:
-    """Return whether `run` may delete a page: it marked the page for deletion, and a redirect `target` was checked."""
+    """Return whether `run` may delete a page that it marked; `target` is the status of the page where redirects end."""
     is_final = page.moved_to is None or target in (None, PageStatus.ACTIVE, PageStatus.DELETED)
     return page.doomed_by == run and is_final
 
@@ -135,7 +135,7 @@ def keeps_links(page: Page) -> bool:
 
 
 def final_status(url: str, known: Mapping[str, tuple[PageStatus, str | None]]) -> PageStatus | None:
-    """Return the status of the page where redirects end, None if not `known` (URL → status and redirect target)."""
+    """Return the status of the page where redirects from `url` end, None if not `known` (status, target by URL)."""
     end = end_of_moves(url, lambda each: known[each][1] if each in known else None)
     return PageStatus.PENDING if end is None else known[end][0] if end in known else None
 

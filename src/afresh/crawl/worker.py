@@ -286,7 +286,7 @@ class Worker:
             self._bodies.release()
 
     async def _process_all_pending(self, tasks: asyncio.TaskGroup) -> bool:
-        """Decide the pending visits if no other page is left, else wait; return False if this worker is to end."""
+        """Process the pending visits if no other page is left, else wait; return False if this worker is to end."""
         backlog = await self.tools.store.queue.backlog(self.run.id)
         # only the leader waits for the pending visits of others
         others = backlog.open - (len(self._pending) if self.leads else backlog.held)
@@ -302,7 +302,7 @@ class Worker:
             await self._process(waiting.arrived.claim, partial(process_pending, waiting, self.tools))
 
     async def _process(self, claim: Claim, begin: Callable[[], Awaitable[Visit | PendingVisit]], size: int = 0) -> None:
-        """Call `begin`, which processes a page, and queue the visit for the commit, or with the pending visits."""
+        """Call `begin`, which processes a page; add the resulting visit to those to commit or to the pending ones."""
         work = begin()
         del begin  # frees the body
         try:
