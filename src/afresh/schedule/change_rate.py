@@ -33,7 +33,7 @@ SURE = 0.98  # bounds of the precision of signals: SURE and 1 - SURE
 
 @dataclass(frozen=True, slots=True)
 class ChangeStats:
-    """Statistics of a page: how many checks found a change, and the time before checks that found none or found one."""
+    """How often a page changes: how many checks found a change, and the time before checks that found none or one."""
 
     changes: int = 0
     quiet: float = 0.0  # total seconds before checks that found no change, each since the previous check

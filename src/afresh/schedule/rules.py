@@ -137,7 +137,7 @@ class Schedule:
 
     @property
     def key(self) -> str:
-        """Return a text that identifies the schedule; if the stored one is different, the next run is planned again."""
+        """Return a text that identifies the schedule; if the stored text differs, the next run is planned again."""
         zone = f" {self.rule.zone}" if isinstance(self.rule, Cron) else ""
         budget = f" {self.budget.looks}/{self.budget.seconds:g}s" if self.budget else ""
         return f"{self.text}{zone}{budget} ~{self.jitter_seconds:g}"

@@ -130,7 +130,7 @@ class Scheduler:
             self.listener(Notice(text=f"{source.label} is not checked: {why}"))
 
     async def _use(self, store: Store, worker: str, each: _Planned) -> None:
-        """Run a due source, and release it even after an error."""
+        """Run a due source; afterwards, also after an error, it may be started again."""
         try:
             await self._run(store, worker, each)
         except StoreUnavailable as error:  # stop requested while the database was down
@@ -190,7 +190,7 @@ class Scheduler:
 async def plan(
     store: Store, tools: RunToolFactory, now: datetime, wrong: Callable[[Source, str], None]
 ) -> list[_Planned]:
-    """Return the sources with a schedule and their next runs, soonest first; store next runs that are missing."""
+    """Return the next runs of sources with a schedule, soonest first; plan missing ones. `wrong`: see `scheduled`."""
     chosen = await scheduled(store, tools, wrong)
     known = {each.source: each for each in await store.schedules.appointments()}
     stale = [source for source in known if source not in {each.id for each, _ in chosen}]
