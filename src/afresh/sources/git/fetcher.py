@@ -197,8 +197,8 @@ class GitRepository:
         await opened.reader.close()
         if self._renewed or not await opened.clone.lease.discard():
             raise GitError(
-                f"the clone of {self.address.url} is damaged: another process is using it, or this run has already "
-                "replaced it; run `afresh refresh` again later"
+                f"the clone of {self.address.url} is damaged, but it is in use by another process, or this "
+                "run has already replaced it: run `afresh refresh` again later"
             )
         self._renewed = True
         self._open = _Opened(opened.clone, opened.reader)
