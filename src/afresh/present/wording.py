@@ -86,7 +86,7 @@ def read_length(field: str, typed: str | None, least: int = 0) -> timedelta | No
     except UsageError as error:
         raise UsageError(f"{field}: {error}") from None
     if length is not None and length.total_seconds() < least:
-        raise UsageError(f"{field}: {typed!r} is too short; expected at least {least} s, such as 7d")
+        raise UsageError(f"{field}: {typed!r} is too short; expected a time such as 7d, at least {least} s")
     return length
 
 

@@ -76,7 +76,7 @@ def _log_report(report: WatchReport) -> None:
     if isinstance(report, Notice):
         _log_event(report)
     else:
-        log.info("index.txt: %s is up to date after run %s", report.source, report.run)
+        log.info("index.txt: its source %s is up to date after run %s", report.source, report.run)
 
 
 def _log_sync(report: SyncReport) -> None:
