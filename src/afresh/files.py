@@ -73,10 +73,7 @@ def write_whole(path: Path, data: bytes) -> bool:
 
 
 def replace_whole(path: Path, data: bytes) -> bool:
-    """Replace the content of a file atomically; return False if the content is already the same.
-
-    On any error the file is unchanged. A symbolic link is followed and kept, and so is the file mode.
-    """
+    """Replace a file atomically, with its mode and through a symbolic link; return False if the content is the same."""
     target = Path(os.path.realpath(path))
     if _is_there(target) and target.stat().st_size == len(data) and target.read_bytes() == data:
         return False

@@ -18,14 +18,9 @@ _WITH_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-f:.]+\]):(?P<port>[0-9]{
 
 
 def _form(
-    expected: str,
-    accepts: Callable[[str], object],
-    *,
-    operator: bool = False,
-    secret: bool = False,
-    lower: bool = False,
+    expected: str, fits: Callable[[str], object], *, operator: bool = False, secret: bool = False, lower: bool = False
 ) -> Form:
-    """Return a parser that accepts the texts for which `accepts` is true; with `lower`, it converts them to lower case.
+    """Return a parser that accepts the texts for which `fits` is true; with `lower`, it converts them to lower case.
 
     Its error says that `expected` was expected; the value of a `secret` is not quoted. With `operator`, neither
     sources nor remote callers may set the value.
@@ -33,7 +28,7 @@ def _form(
 
     def read(text: str) -> str:
         value = text.lower() if lower else text
-        if accepts(value):
+        if fits(value):
             return value
         raise InvalidValue(f"expected {expected}, got {HIDDEN if secret else quote_value(text)}")
 

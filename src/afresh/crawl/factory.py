@@ -202,10 +202,7 @@ class RunToolFactory:
     async def _site_tools(
         self, source: Source, own: Config, options: RunOptions, rules: Rules, store: Store, clock: Clock
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield those fields of RunTools that depend on the root.
-
-        The field `aim` is a function that returns the tools for another root.
-        """
+        """Yield the fields of RunTools that depend on the root; `aim` returns the tools for another root."""
         current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
         listed = source.kind in ("web", LINKS) and await store.listings.lists_pages(source.id)

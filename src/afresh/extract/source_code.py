@@ -291,10 +291,7 @@ def to_markdown(text: str, name: str) -> str:
 
 
 def _parts(lines: Sequence[str], symbols: Sequence[Symbol], after: int, name: str) -> Iterator[_Part]:
-    """Yield the lines from index `after` on in parts, each with the name and the level of its innermost symbol.
-
-    A part outside of all symbols has the `name` of the file and level 0.
-    """
+    """Yield the lines from `after` on in parts, with name and level of the innermost symbol (none: `name` and 0)."""
     around: list[Symbol] = []
     at = after
     for symbol, following in zip_longest(symbols, symbols[1:]):

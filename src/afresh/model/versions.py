@@ -165,11 +165,7 @@ def _same_label(wanted: str, labels: Iterable[str | None]) -> str | None:
 
 
 def _latest(labels: Iterable[str | None], known: Sequence[ParsedVersion]) -> Choice | None:
-    """Return the version to use if none was requested.
-
-    That is the first that exists of: the newest release, a label such as `stable`, no version, the newest pre-release,
-    any other label.
-    """
+    """Return the newest release; else a label such as `stable`, no version, the newest pre-release, or any label."""
     words = {label.lower(): label for label in labels if label is not None}
     if best := _newest(each for each in known if each.is_release):
         return Choice(best.label, Match.LATEST)

@@ -113,10 +113,7 @@ class BoundedConnection(h11.Connection):
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection with a header timeout and a limit per peer.
-
-    The connection is closed if a request is answered before all of it has arrived.
-    """
+    """A connection with a header timeout and a limit per peer; an answer before the end of a request closes it."""
 
     header_seconds = 10.0
     max_connections = 1_000

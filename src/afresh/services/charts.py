@@ -50,7 +50,10 @@ class ChartService(Service):
         return Politeness(crawl.delay_seconds, crawl.respect_robots, crawl.concurrency, hosts)
 
     async def checks_ahead(self, source: Source) -> UpcomingChecks:
-        return await upcoming_checks(self._store, source.id, self._clock())
+        """Return how many pages of a source are due now, and how many become due in each of the next hours."""
+        now = self._clock()
+        checks = await self._store.stats.checks_by_hour(source.id, now)
+        return charts.upcoming_by_hour(*checks, now.astimezone(UTC), HOURS)
 
 
 async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
@@ -84,11 +87,6 @@ def _host(queue: HostQueue, state: charts.HostState | None, now: datetime) -> Ho
         resting=resting,
         next_allowed_at=until if resting else None,
     )
-
-
-async def upcoming_checks(store: Store, source: SourceId, now: datetime) -> UpcomingChecks:
-    """Return how many pages of a source are due now, and how many become due in each of the next hours."""
-    return charts.upcoming_by_hour(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
 
 def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:

@@ -91,10 +91,7 @@ class Transaction(Protocol):
         """Run a statement and return how many rows it changed."""
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
-        """Run a statement for each row.
-
-        SQLite may delay this until the next statement or the commit; an error is then raised there.
-        """
+        """Run a statement for each row; SQLite may delay this, and errors, to the next statement or the commit."""
 
 
 _FORMS = {  # by suffix of the statement name
@@ -179,10 +176,7 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return a letter in all its cases, lower case first.
-
-    An ASCII letter is returned only in lower case, because SQL converts ASCII letters itself.
-    """
+    """Return a letter in all its cases, lower case first; an ASCII letter only in lower case, as SQL converts it."""
     if char.isascii():
         return char.lower()
     small = char.upper().lower()

@@ -89,10 +89,7 @@ class StoreListing:
     foreign_names: list[str] = field(default_factory=list)
 
     def take(self, copy: Copy) -> list[Remote]:
-        """Return the listed documents of a copy.
-
-        If its page is stored, remove them from `ours`, so that only orphans (documents without a page) remain there.
-        """
+        """Return the listed documents of a copy; leave them in `ours`, as orphans, only if its page is not stored."""
         if copy.page_id is not None:
             return self.ours.pop((copy.source, int(copy.page_id)), [])
         known = {copy.remote_id, *copy.former, *copy.leftovers}

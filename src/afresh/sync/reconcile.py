@@ -188,10 +188,7 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> 
 
 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy whose document the sink failed to process.
-
-    The document is to be checked again later; if it still fails at that check, it is uploaded again.
-    """
+    """Return a copy whose document failed in the sink: it is checked again later, then uploaded again if needed."""
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
         return replace(copy, failed_at=now, next_try_at=now + times.recheck, error=reason)

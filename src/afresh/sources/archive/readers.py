@@ -76,11 +76,7 @@ def find_decompressor(head: bytes) -> Callable[[], Decompressor] | None:
 
 
 def decompress(
-    file: IO[bytes],
-    target: IO[bytes],
-    make: Callable[[], Decompressor],
-    limits: ArchiveLimits,
-    deadline: OpeningDeadline,
+    file: IO[bytes], out: IO[bytes], make: Callable[[], Decompressor], limits: ArchiveLimits, deadline: OpeningDeadline
 ) -> None:
     """Decompress all members of a stream into a file; raise SourceError if it exceeds a limit or is damaged."""
     stream, size, data = make(), 0, b""
@@ -96,7 +92,7 @@ def decompress(
             piece = stream.decompress(unused + data, STEP_BYTES)
         except (zlib.error, OSError, EOFError, lzma.LZMAError) as error:
             raise SourceError(f"the archive is damaged ({error})") from error
-        size += target.write(piece)
+        size += out.write(piece)
         limits.check(0, size)
         if size > limits.stream_bytes:
             raise SourceError(

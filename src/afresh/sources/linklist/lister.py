@@ -193,10 +193,7 @@ def _as_listed(seen: Fetched, to: str) -> Fetched:
 
 
 class PerPolicyFetcher:
-    """Fetches each URL with the client for its address policy.
-
-    Policies do not share a client: the IP address of an open connection is not checked again when it is reused.
-    """
+    """Fetches each URL with the client of its address policy, as reused connections are not checked again."""
 
     def __init__(self, policies: AddressPolicies, make: Callable[[AddressPolicy], ClosableWeb]) -> None:
         self._policies = policies
