@@ -15,6 +15,11 @@ from afresh.errors import KbError
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 _OTHERS = 0o077
+TEMPORARY = ".tmp"
+_LEFT_SECONDS = 3600  # an older temporary file belongs to a killed process
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+# Opening a pipe does not wait for its writer; child processes do not inherit the handle.
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def make_private_folder(folder: Path) -> None:
@@ -49,11 +54,6 @@ def open_private_log(path: Path) -> FileIO:
     """Open a private file for appending; remove the permissions of other users if it exists."""
     narrow_file(path)
     return FileIO(path, "ab", opener=lambda name, flags: os.open(name, flags, FILE_MODE))
-
-
-TEMPORARY = ".tmp"
-_LEFT_SECONDS = 3600  # an older temporary file belongs to a killed process
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def read_whole(path: Path) -> bytes | None:
@@ -138,10 +138,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-# Opening a pipe does not wait for its writer; child processes do not inherit the handle.
-READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_regular_file(path: Path) -> BinaryIO:

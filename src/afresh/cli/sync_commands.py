@@ -9,6 +9,8 @@ from afresh.ports import StoreAccess
 from afresh.present.wording import clean, count
 from afresh.sync.reports import SyncReport
 
+MAX_FAILING = 10  # links that are listed individually
+
 
 @command(
     "Keep fresh",
@@ -68,9 +70,6 @@ def reindex(session: Session, labels: tuple[str, ...]) -> int:
     done = run(session, lambda kb, listener: kb.search.reindex(labels, listener=listener), access=StoreAccess.CHANGE)
     _show_all(session, done)
     return int(any(report.state != "completed" for report in done))
-
-
-MAX_FAILING = 10  # links that are listed individually
 
 
 @command(

@@ -15,6 +15,8 @@ EXPECTED_PLACE = "expected a network, an IP address or a host name, such as 10.0
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")  # a last label of digits is a mistyped IP address
 _WITH_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-f:.]+\]):(?P<port>[0-9]{1,5})")
+SQLITE_PREFIX = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
 
 
 def _form(
@@ -209,10 +211,6 @@ def service(text: str) -> str:
     if not (separator and rest and kind.replace("+", "").isalnum() and text.strip().isprintable()):
         raise InvalidValue(f"expected a URL such as slack://…, got {HIDDEN}")
     return text.strip()
-
-
-SQLITE_PREFIX = "sqlite:///"
-POSTGRES = ("postgresql://", "postgres://")
 
 
 def is_postgres(url: str) -> bool:

@@ -243,10 +243,7 @@ class RunToolFactory:
             yield tools | {"parsers": parsers, "mark": mark, "aim": aim if source.kind == "web" else None}
 
     async def fetch_once(self, url: str) -> "FetchedPage":
-        """Return the current text of a web page, fetched by the same guarded client as in a run.
-
-        A token that is read-only or bound to sources reaches only URLs that belong to a source.
-        """
+        """Return the current text of a web page; a read-only or bound token reaches only URLs of sources."""
         from afresh.crawl.fetch_once import fetch_once
 
         await self._check_may_fetch(url)

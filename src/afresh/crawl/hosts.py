@@ -19,6 +19,7 @@ FIRST_TRIAL_SECONDS = 5.0  # before the first attempt at a dead host; doubles ea
 LAST_TRIAL_SECONDS = 300.0
 MOST_WAITS = 5  # deferrals of a page before it counts as failed
 TURN_SECONDS = 1.0  # how long to wait for one host before another host is requested
+Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run out when it was made
 
 
 @dataclass(slots=True)
@@ -160,9 +161,6 @@ async def fetch_politely(
     finally:
         hosts.leave(domain, fetched)
     return fetched
-
-
-Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run out when it was made
 
 
 class HostDispatcher:

@@ -32,6 +32,11 @@ _STAGES = {
     **dict.fromkeys(("final", "ga", "release", "lts", "stable"), _RELEASE),
     **dict.fromkeys(("post", "p", "patch", "r", "sp"), _AFTER),
 }
+LATEST = ("latest", "*")
+FULL = 3  # numbers of a complete version
+MAX_WANTED = 200
+_STABLE = ("stable", "current", "release", "lts")  # words for releases, best first
+_COMPARISON = re.compile(r"(\^|~=|~|>=|<=|==|=|>|<)?[ \t]*([^ \t,<>=~^]+)[ \t]*,?[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +91,6 @@ def _suffix_key(suffix: str) -> tuple[int, tuple[tuple[int, int, str], ...]]:
     return _STAGES.get(parts[0], _OTHER_STAGE), tuple(
         (0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts
     )
-
-
-LATEST = ("latest", "*")
-FULL = 3  # numbers of a complete version
-MAX_WANTED = 200
-_STABLE = ("stable", "current", "release", "lts")  # words for releases, best first
-_COMPARISON = re.compile(r"(\^|~=|~|>=|<=|==|=|>|<)?[ \t]*([^ \t,<>=~^]+)[ \t]*,?[ \t]*")
 
 
 class Match(StrEnum):

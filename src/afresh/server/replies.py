@@ -30,6 +30,13 @@ log = logging.getLogger(__name__)
 
 MEDIA = "application/json"
 FRESH = {"cache-control": "private, no-cache"}  # private caches have to revalidate
+MAX_STREAMS = 50  # per client, since each open stream queries the store regularly
+RECHECK_SECONDS = 30.0  # between two checks of the token of an open stream
+KEEP_ALIVE_SECONDS = 15.0  # time without an event after which a comment is sent
+STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+# Returns a value (sent only if it differs from the last one), the event, and the seconds until the next poll; None
+# as seconds ends the stream.
+Poll: TypeAlias = Callable[[], Awaitable[tuple[object, bytes, float | None]]]
 
 
 def as_json(value: object) -> bytes:
@@ -138,15 +145,6 @@ def _field(error: ErrorDetails | Mapping[str, Any]) -> dict[str, str]:
     is_body = place == "body" and error["type"] in ("model_attributes_type", "json_invalid")
     detail = "expected a JSON object, sent with Content-Type: application/json" if is_body else str(error["msg"])
     return {"field": one_line(place)[:200], "detail": one_line(detail)[:500]}
-
-
-MAX_STREAMS = 50  # per client, since each open stream queries the store regularly
-RECHECK_SECONDS = 30.0  # between two checks of the token of an open stream
-KEEP_ALIVE_SECONDS = 15.0  # time without an event after which a comment is sent
-STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-# Returns a value (sent only if it differs from the last one), the event, and the seconds until the next poll; None
-# as seconds ends the stream.
-Poll: TypeAlias = Callable[[], Awaitable[tuple[object, bytes, float | None]]]
 
 
 def stream_events(request: Request, poll: Poll, max_seconds: float = inf) -> StreamingResponse:

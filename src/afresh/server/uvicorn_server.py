@@ -43,10 +43,7 @@ class PeerConnections:
         self._silent: dict[str, dict[Hashable, Callable[[], object]]] = {}
 
     def enter(self, address: str, connection: Hashable, close: Callable[[], object]) -> bool:
-        """Register a connection, which `close` ends; return False if its peer has too many connections.
-
-        If this peer has connections without a request yet, close the oldest of them instead of returning False.
-        """
+        """Register a connection; if its peer has too many, `close` its oldest without a request, or return False."""
         peer = caller(address)
         silent = self._silent.setdefault(peer, {})
         if (len(silent) if is_loopback(address) else self._open[peer]) >= self._max_connections:

@@ -50,10 +50,7 @@ class ChartService(Service):
         return Politeness(crawl.delay_seconds, crawl.respect_robots, crawl.concurrency, hosts)
 
     async def checks_ahead(self, source: Source) -> UpcomingChecks:
-        """Return how many pages of a source are due now, and how many become due in each of the next hours."""
-        now = self._clock()
-        checks = await self._store.stats.checks_by_hour(source.id, now)
-        return charts.upcoming_by_hour(*checks, now.astimezone(UTC), HOURS)
+        return await upcoming_checks(self._store, source.id, self._clock())
 
 
 async def site_map(store: Store, source: SourceId, limit: int) -> SiteMap:
@@ -89,11 +86,13 @@ def _host(queue: HostQueue, state: charts.HostState | None, now: datetime) -> Ho
     )
 
 
-def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
-    """Return how fresh a source is, and what its last ended run cost and saved.
+async def upcoming_checks(store: Store, source: SourceId, now: datetime) -> UpcomingChecks:
+    """Return how many pages of a source are due now, and how many become due in each of the next hours."""
+    return charts.upcoming_by_hour(*await store.stats.checks_by_hour(source, now), now.astimezone(UTC), HOURS)
 
-    `stale` is the number of its indexed pages that are due; `last` holds its runs, newest first.
-    """
+
+def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
+    """Return how fresh a source with `stale` due pages is, and what the last ended run of `last` cost and saved."""
     runs = [run for run in last if run.state in ENDED]
     bare = RunSavings(pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None)
     if not runs:

@@ -30,11 +30,7 @@ MAX_CANDIDATES = 200  # pages per link that are read, to show the ones nearest t
 
 class LinkRepository(Repository):
     async def leading_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool, bool] | None:
-        """Return the link to a URL on the page that is nearest to a root, or None.
-
-        The result is (source, URL of the page, depth of the page, whether the link lacks `nofollow`, whether it is
-        admitted).
-        """
+        """Return source, page, depth, absence of `nofollow` and admission of the link to a URL nearest to a root."""
         row = await self._one("links_to", url=url, source=source)
         if row is None:
             return None

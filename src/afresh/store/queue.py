@@ -172,10 +172,7 @@ class QueueRepository(Repository):
     async def claim_again(
         self, run: RunId, worker: str, now: datetime, *, limit: int, crowded: Collection[str] = ()
     ) -> list[Claim]:
-        """Repeat a claim whose result was lost: return its pages if it succeeded, else claim pages.
-
-        The lost result said which hosts another worker had used just before; now this is assumed of every host.
-        """
+        """Repeat a claim whose result was lost, or claim pages; assume that another worker just used every host."""
         rows = await self._all("claimed_at", run=run, worker=worker, now=now)
         if rows:
             return [_claim(row, {row["domain"]: True}) for row in rows]

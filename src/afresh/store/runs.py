@@ -205,10 +205,7 @@ def checks_all_again(run: Run, now: datetime) -> bool:
 
 
 def counts_so_far(run: Run, *, again: bool) -> Mapping[str, int]:
-    """Return the counts with which a run is resumed, including the working time of a worker that died.
-
-    With `again`, the run checks all pages again, so only counts of its cost and of written content are included.
-    """
+    """Return the counts of a resumed run, with the time of a dead worker; `again`: only of cost and written content."""
     counts = {name: number for name, number in run.counts.items() if not again or name in KEPT}
     if run.state is RunState.RUNNING and run.taken_at is not None and run.worked_at is not None:
         spent = max(timedelta(0), run.worked_at - run.taken_at)

@@ -21,6 +21,7 @@ from afresh.ops.failpoints import failpoint
 from afresh.ports import StoreAccess
 from afresh.store import sqlite_file
 from afresh.store.dialect import HOLDS_TOKEN, LIST_TOKEN, ROWS_TOKEN, TEXT_TOKEN, Row, Transaction, Wakeups, queries
+from afresh.store.sqlite_file import ways_in
 
 BUSY_SECONDS = 30.0
 OPEN_PAUSE_SECONDS = 0.05  # between attempts to open a file that another process is creating
@@ -40,6 +41,10 @@ PRAGMAS = (
 LEVEL = 4  # saves nearly as much as the highest one, in two thirds of its time
 GAIN = 0.9  # share of its size to which a text has to shrink
 _LOCK = re.compile(r"\s*\{for update[\w ]*\}")
+Step = tuple[str, Callable[[], object]]  # a failpoint, and what to do before it
+CROWDED_SECONDS = 0.2  # after this wait, a process polls more often than processes that wait for a shorter time
+LOCKED_SECONDS = 3.0  # after this wait, the file counts as locked for long, and a process polls less often
+FIRST_PAUSE, SHORT_PAUSE, LONG_PAUSE = 0.012, 0.006, 0.025  # seconds
 
 
 @lru_cache(256)  # a batch contains few distinct times
@@ -78,9 +83,6 @@ def _columns(name: str) -> tuple[str, ...]:
     """Return the columns of the rows that a statement takes; none if it takes no rows."""
     found = ROWS_TOKEN.search(queries("sqlite")[name])
     return tuple(found[1].split()) if found else ()
-
-
-Step = tuple[str, Callable[[], object]]  # a failpoint, and what to do before it
 
 
 class SqliteSession(Transaction):
@@ -224,7 +226,7 @@ class SqliteDatabase:
                 return
 
     async def _open_once(self) -> None:
-        ways = sqlite_file.ways_in(self.path, self.access)
+        ways = ways_in(self.path, self.access)
         for role in READERS if READ_ONLY.search(ways[0]) else ("write", *READERS):
             self._connections[role] = await self._calls[role](self._connect, role, ways)
         with suppress(OSError):
@@ -367,21 +369,13 @@ class SqliteDatabase:
             thread.shutdown()
 
 
-CROWDED_SECONDS = 0.2  # after this wait, a process polls more often than processes that wait for a shorter time
-LOCKED_SECONDS = 3.0  # after this wait, the file counts as locked for long, and a process polls less often
-FIRST_PAUSE, SHORT_PAUSE, LONG_PAUSE = 0.012, 0.006, 0.025  # seconds
-
-
 def begin(
     connection: sqlite3.Connection,
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Begin a write transaction as soon as no other is open; after `seconds`, raise the SQLite error.
-
-    SQLite's own busy handler polls less often the longer it waits, so that the longest waiting process starves.
-    """
+    """Begin a write transaction within `seconds`; SQLite's busy handler would starve the process that waits longest."""
     since = clock()
     while True:
         try:

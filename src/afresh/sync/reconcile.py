@@ -21,6 +21,10 @@ from afresh.sync.reports import CopyView, SyncedDocument
 
 GONE = (PageStatus.DELETED, PageStatus.REDIRECT)
 STUCK = "stuck: "  # prefix of the error of a document that stays in processing; SQL statements use it, too
+# The status of a page is the first of these states that any of its copies has; without any, the page is active.
+FIRST = (PageStatus.ERROR, PageStatus.READY_FOR_INDEXING, PageStatus.PROCESSING)
+CONTENT = (PageStatus.ACTIVE, *FIRST)
+_VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at", "updated_at")
 
 
 class CopyStep(StrEnum):
@@ -208,12 +212,6 @@ def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: Sy
 
 def is_stuck(copy: Copy) -> bool:
     return copy.state is PageStatus.PROCESSING and (copy.error or "").startswith(STUCK)
-
-
-# The status of a page is the first of these states that any of its copies has; without any, the page is active.
-FIRST = (PageStatus.ERROR, PageStatus.READY_FOR_INDEXING, PageStatus.PROCESSING)
-CONTENT = (PageStatus.ACTIVE, *FIRST)
-_VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at", "updated_at")
 
 
 def copy_state(wanted: DesiredCopy) -> PageStatus:

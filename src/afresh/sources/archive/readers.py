@@ -34,6 +34,11 @@ _DECOMPRESSORS: tuple[tuple[bytes, Callable[[], Decompressor]], ...] = (
     (b"BZh", bz2.BZ2Decompressor),
     (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY_BYTES)),
 )
+MAX_DIRECTORY_BYTES = 16 * MEGABYTE
+BROKEN_ZIP = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError)  # raised by zipfile
+_LOCAL_HEADER = 30
+_ENCRYPTED_BITS = 0x2041  # flags for an encrypted entry, strong encryption and an encrypted directory
+_DOS = frozenset({0, 10, 14})  # operating systems whose archives may contain paths with backslashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,14 +268,6 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         key, _, value = data[at + len(length) + 1 : at + int(length) - 1].partition(b"=")
         yield key, value
         at += int(length)
-
-
-MAX_DIRECTORY_BYTES = 16 * MEGABYTE
-BROKEN_ZIP = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError)  # raised by zipfile
-
-_LOCAL_HEADER = 30
-_ENCRYPTED_BITS = 0x2041  # flags for an encrypted entry, strong encryption and an encrypted directory
-_DOS = frozenset({0, 10, 14})  # operating systems whose archives may contain paths with backslashes
 
 
 class _Guarded:

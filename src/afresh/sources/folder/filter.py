@@ -28,14 +28,12 @@ TEMPORARY = frozenset("crdownload part swo swp swx tmp".split())  # noqa: SIM905
 _BY_SUFFIX = {**dict.fromkeys(BINARY, "binary"), **dict.fromkeys(TEMPORARY, "temporary")}
 HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "excluded by the rules"
 OUTSIDE = "link out of the folder"
+_Seen = tuple[int, int, int, int]  # identifies a version of a file
 
 
 def reported_counts(dropped: Mapping[str, int]) -> dict[str, int]:
     """Return the counts by reason, without hidden and excluded files, which users expect to be left out."""
     return {why: number for why, number in dropped.items() if why not in (HIDDEN, UNWANTED)}
-
-
-_Seen = tuple[int, int, int, int]  # identifies a version of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,9 @@ from afresh.urls.files import path_of
 MAX_LIST_BYTES = 16 * 1024 * 1024
 QUIET_SECONDS = 0.5  # after a more recent change, a process may still be writing the file
 MAX_READS = 40
+MAX_MOVES = 5
+_MAX_NAMED = 3  # moved URLs that a note names
+_MAX_URL_CHARS = 120  # characters of a URL in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,6 @@ def _read(file: Path) -> StableFile | None:
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-MAX_MOVES = 5
-_MAX_NAMED = 3  # moved URLs that a note names
-_MAX_URL_CHARS = 120  # characters of a URL in a note
 
 
 class LinkLister(ListerBase):

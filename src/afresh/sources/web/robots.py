@@ -26,6 +26,13 @@ _EVERYONE = re.compile(rb"\*(?:\s|\Z)")
 _NUMBER = re.compile(rb"\d{1,64}(?:\.\d{0,64})?(?:e\+?\d{1,3})?", re.IGNORECASE)
 _RATE = re.compile(rb"(\d{1,9})\s*/\s*(\d{1,9})([smhd]?)(?:\s.*)?", re.IGNORECASE | re.DOTALL)
 _UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
+MAX_ROBOTS_BYTES = 500 * 1024
+_LARGE_BYTES = 16 * 1024  # a larger robots.txt is parsed in a thread
+_KEPT = timedelta(hours=24)
+_STALE_KEPT = timedelta(hours=1)
+_OUTAGE_SECONDS = 1.0  # a failed request is not repeated for so long, so that concurrent pages share it
+_BACK_OFF_SECONDS = 60.0
+RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 
 
 class RobotsLine(NamedTuple):
@@ -242,16 +249,6 @@ def _unescaped(text: str, plain: dict[str, str]) -> str:
     that a rule for `/a` also forbids `/%61`.
     """
     return _ESCAPE.sub(lambda found: plain.get(upper := found[0].upper(), upper), text)
-
-
-MAX_ROBOTS_BYTES = 500 * 1024
-_LARGE_BYTES = 16 * 1024  # a larger robots.txt is parsed in a thread
-_KEPT = timedelta(hours=24)
-_STALE_KEPT = timedelta(hours=1)
-_OUTAGE_SECONDS = 1.0  # a failed request is not repeated for so long, so that concurrent pages share it
-_BACK_OFF_SECONDS = 60.0
-
-RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 
 
 class RobotsReader(Protocol):

@@ -37,6 +37,7 @@ from afresh.sources.web.render_check import HTML
 from afresh.urls.canonical import canonical, origin_of
 
 log = logging.getLogger(__name__)
+MAX_REFUSED = 3  # after so many refusals in a row in a browser, pages of a site are no longer rendered
 
 
 class Renderer(Protocol):
@@ -137,9 +138,6 @@ def _is_content(seen: RenderedPage | RenderFailure) -> bool:
     return len(text) >= render_check.BARE and not (
         len(text) < 10 * render_check.BARE and render_check.challenge_in(seen.html)
     )
-
-
-MAX_REFUSED = 3  # after so many refusals in a row in a browser, pages of a site are no longer rendered
 
 
 @dataclass(slots=True)
