@@ -14,9 +14,6 @@ def next_wait(before: float, first: float, max_seconds: float) -> float:
 
 
 def wait_to_retry(failures: int, asked: float | None, *, tries: int, first: float, max_seconds: float) -> float | None:
-    """Return the seconds until the next try: `asked` if the server requested a wait, else an exponential backoff.
-
-    Return None if all tries are used up or the wait would exceed `max_seconds`.
-    """
+    """Return the seconds to wait, as `asked` or exponential; None after `tries`, or if it exceeds `max_seconds`."""
     wait = backoff_seconds(failures, first, inf) if asked is None else asked
     return wait if failures < tries and wait <= max_seconds else None

@@ -15,6 +15,11 @@ from afresh.errors import KbError
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 _OTHERS = 0o077
+TEMPORARY = ".tmp"
+_LEFT_SECONDS = 3600  # an older temporary file belongs to a killed process
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+# Opening a pipe does not wait for its writer; child processes do not inherit the handle.
+READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def make_private_folder(folder: Path) -> None:
@@ -51,11 +56,6 @@ def open_private_log(path: Path) -> FileIO:
     return FileIO(path, "ab", opener=lambda name, flags: os.open(name, flags, FILE_MODE))
 
 
-TEMPORARY = ".tmp"
-_LEFT_SECONDS = 3600  # an older temporary file belongs to a killed process
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-
-
 def read_whole(path: Path) -> bytes | None:
     try:
         return path.read_bytes() if _is_there(path) else None
@@ -73,10 +73,7 @@ def write_whole(path: Path, data: bytes) -> bool:
 
 
 def replace_whole(path: Path, data: bytes) -> bool:
-    """Replace the content of a file atomically; return False if the content is already the same.
-
-    On any error the file is unchanged. A symbolic link is followed and kept, and so is the file mode.
-    """
+    """Replace a file atomically, with its mode and through a symbolic link; return False if the content is the same."""
     target = Path(os.path.realpath(path))
     if _is_there(target) and target.stat().st_size == len(data) and target.read_bytes() == data:
         return False
@@ -141,10 +138,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-# Opening a pipe does not wait for its writer; child processes do not inherit the handle.
-READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_regular_file(path: Path) -> BinaryIO:

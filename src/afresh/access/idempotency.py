@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 KEPT = timedelta(hours=24)  # how long a response is stored
 RENEWED = timedelta(seconds=15)  # time between two renewals of a claim
 GIVEN_UP = timedelta(minutes=1)  # another process may take over a claim that was not renewed for so long
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,6 @@ class StoredResponse:
     status: int | None = None
     location: str | None = None
     body: str | None = None
-
-
-log = logging.getLogger(__name__)
 
 
 class RequestClaim:

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
 MAX_LINKED_FROM = 5
 SHORT_VALUE = 12
+MAX_VERSIONS = 20  # in one line
+HOW = {
+    Match.EXACT: "exact match",
+    Match.RANGE: "newest version in the range",
+    Match.NEAREST_LOWER: "closest lower version; none matches",
+    Match.LATEST: "latest version",
+    Match.UNVERSIONED: "source without a version",
+}
+MAX_LISTED = 10  # links that are listed individually
 
 
 def why(view: reports.PageExplanation, now: datetime) -> RenderableType:
@@ -215,16 +224,6 @@ def yaml_value(value: object) -> str:
     return str(value)
 
 
-MAX_VERSIONS = 20  # in one line
-HOW = {
-    Match.EXACT: "exact match",
-    Match.RANGE: "newest version in the range",
-    Match.NEAREST_LOWER: "closest lower version; none matches",
-    Match.LATEST: "latest version",
-    Match.UNVERSIONED: "source without a version",
-}
-
-
 def heading(view: reports.OpenedPage, now: datetime) -> RenderableType:
     parts = [f"checked {ago(view.checked_at, now)}", f"changed {ago(view.changed_at, now)}"]
     parts += [clean(view.language)] if view.language else []
@@ -252,9 +251,6 @@ def version(view: reports.FoundVersion) -> RenderableType:
         ("versions", Text(", ".join(there), overflow="fold")),
     ]
     return Group(found, facts(pairs))
-
-
-MAX_LISTED = 10  # links that are listed individually
 
 
 async def plan_or_preview(kb: "KnowledgeBase", target: str) -> reports.RefreshPlan | Preview:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from datetime import timedelta
 
 import click
 
@@ -10,18 +10,13 @@ from afresh.cli.session import Session, here, start_collecting
 from afresh.cli.shell import LABEL, argument, command, group, option, switch
 from afresh.config import default_files, describe, find_file, list_values
 from afresh.errors import ConfigError, StoreError, UsageError
-from afresh.model.reports import Finding
+from afresh.model.reports import CopyReport, Finding
+from afresh.model.retention import PruneReport
 from afresh.ports import StoreAccess
 from afresh.present.wording import clean, count, duration, size
 from afresh.present.wording import label as label_text
 from afresh.text.quantities import read_duration
 from afresh.text.redact import mask_secrets
-
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from afresh.model.reports import CopyReport
-    from afresh.model.retention import PruneReport
 
 SECTION = "Manage"
 
@@ -127,7 +122,7 @@ def demo(session: Session, pace: float) -> int:
     return play(session, pace)
 
 
-def age(typed: str) -> "tuple[timedelta | None]":
+def age(typed: str) -> tuple[timedelta | None]:
     """Parse an age such as 30d; return it in a tuple, as None if it is "forever".
 
     The tuple distinguishes "forever" from a missing option, which is None without a tuple.
@@ -178,16 +173,11 @@ def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], re
     from afresh.cli.progress import StopSignals, handle_signals, show_progress
     from afresh.services.copy_store import copy_store
 
-    async def work() -> "CopyReport":
+    async def work() -> CopyReport:
         stopping = asyncio.Event()
         with show_progress(session) as watch, handle_signals(StopSignals(stopping.set, watch)):
             return await copy_store(
-                origin,
-                target,
-                labels=tuple(dict.fromkeys(labels)),
-                resume=resume,
-                listener=watch.receive,
-                stopping=stopping,
+                origin, target, labels=labels, resume=resume, listener=watch.receive, stopping=stopping
             )
 
     start_collecting()
@@ -196,7 +186,7 @@ def copy(session: Session, origin: str, target: str, labels: tuple[str, ...], re
     session.inform(done, _copy_summary(done))
 
 
-def _copy_summary(done: "CopyReport") -> str:
+def _copy_summary(done: CopyReport) -> str:
     rows = {each.table: each.rows for each in done.tables}
     what = f"{count(len(done.sources), 'source')}, {count(rows['documents'], 'page')} ({count(rows['pages'], 'URL')})"
     total = f"{count(sum(rows.values()), 'row')} in {duration(done.seconds)}"
@@ -215,7 +205,7 @@ def _copy_summary(done: "CopyReport") -> str:
 @option("--outbox", "AGE", "How long to keep sent and undeliverable messages.", type=age)
 @switch("--dry-run", "Only show how many records would be removed.")
 @switch("--vacuum", "Return free space to the disk afterwards (SQLite; PostgreSQL does this by itself).")
-def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "tuple[timedelta | None] | None") -> int:
+def prune(session: Session, dry_run: bool, vacuum: bool, **ages: tuple[timedelta | None] | None) -> int:
     """Delete records that are older than their retention time.
 
     The defaults are the settings `retention.*`. Each run removes expired deleted pages of its source; `afresh serve`
@@ -236,7 +226,7 @@ def prune(session: Session, dry_run: bool, vacuum: bool, **ages: "tuple[timedelt
     return 0 if done.complete else 1
 
 
-def _prune_summary(done: "PruneReport") -> str:
+def _prune_summary(done: PruneReport) -> str:
     names = {"deleted_pages": "deleted page", "former_texts": "former text"}
     kinds = ("deleted_pages", "attempts", "changes", "messages", "former_texts")
     removed = [count(getattr(done, kind), names.get(kind, kind[:-1])) for kind in kinds]

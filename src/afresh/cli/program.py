@@ -61,6 +61,8 @@ START = (
     "afresh search retry with back-off        find passages",
     "afresh demo                              see it all in a few seconds",
 )
+DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Commands(Mapping[str, click.Command]):
@@ -102,10 +104,6 @@ def program(ctx: click.Context, version: bool) -> None:
         ctx.exit()
     if ctx.invoked_subcommand is None:
         raise UsageError("no command was given; `afresh --help` lists all commands")
-
-
-DONE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def run_program(arguments: list[str]) -> int:

@@ -26,6 +26,10 @@ LINE_SECONDS = 5.0
 REFRESHES = 8  # per second
 OUTCOME_STYLES = {"new": "green", "changed": "yellow", "deleted": "red", "failed": "bold red", "refused": "magenta"}
 OUTCOMES = ("new", "changed", "unchanged", "not_modified", "moved", "deleted", "missing", "refused", "failed")
+Answer = TypeVar("Answer")
+INTERRUPTED = 130
+STORE_WAIT_SECONDS = 60.0  # how long a service waits for its store at startup
+STORE_POLL_SECONDS = 0.5
 
 
 class ProgressDisplay:
@@ -162,12 +166,6 @@ def show_progress(session: Session) -> Iterator[ProgressDisplay]:
         yield watch
     finally:
         watch.close()
-
-
-Answer = TypeVar("Answer")
-INTERRUPTED = 130
-STORE_WAIT_SECONDS = 60.0  # how long a service waits for its store at startup
-STORE_POLL_SECONDS = 0.5
 
 
 def run(

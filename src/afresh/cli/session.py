@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ERRORS = "afresh.nearest"
 # Replacements for symbols in our output that the terminal cannot encode.
 NEAREST = {"✓": "+", "✗": "x", "·": "-", "–": "-", "…": "...", "→": "->", "›": ">", "━": "-", "╸": "-"}
+Answer = TypeVar("Answer")
 
 
 def open_missing_streams() -> None:
@@ -70,9 +71,6 @@ def _nearest(wrong: UnicodeError) -> tuple[str, int]:
     if not isinstance(wrong, UnicodeEncodeError):
         raise wrong
     return "".join(NEAREST.get(sign, "?") for sign in wrong.object[wrong.start : wrong.end]), wrong.end
-
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,15 @@
 """Commands that update copies: sync, reindex, init-kb."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from afresh.cli.session import Session
 from afresh.cli.shell import command, labels, option, switch
-from afresh.model.reports import ReindexReport
+from afresh.model.reports import KbReport, ReindexReport
 from afresh.ports import StoreAccess
 from afresh.present.wording import clean, count
 from afresh.sync.reports import SyncReport
 
-if TYPE_CHECKING:
-    from afresh.model.reports import KbReport
+MAX_FAILING = 10  # links that are listed individually
 
 
 @command(
@@ -74,9 +72,6 @@ def reindex(session: Session, labels: tuple[str, ...]) -> int:
     return int(any(report.state != "completed" for report in done))
 
 
-MAX_FAILING = 10  # links that are listed individually
-
-
 @command(
     "Keep fresh",
     "afresh init-kb",
@@ -101,7 +96,7 @@ def init_kb(session: Session) -> int:
     return 1 if done.failing_links else report.exit_code(runs)
 
 
-def summary_line(done: "KbReport") -> str:
+def summary_line(done: KbReport) -> str:
     """Return a line such as `index.txt: 12 files, 3 links; 2 summaries made; 1 link is due …`."""
     made = "nothing changed" if not done.written else f"{count(done.summaries, 'summary', 'summaries')} made"
     line = f"{done.index}: {count(done.file_records, 'file')}, {count(done.url_records, 'link')}; {made}"
@@ -109,7 +104,7 @@ def summary_line(done: "KbReport") -> str:
     return f"{line}; {count(done.due, 'link')} {are} due at the next update" if done.due else line
 
 
-def failing_lines(done: "KbReport") -> list[str]:
+def failing_lines(done: KbReport) -> list[str]:
     """Return lines such as `1 link cannot be read: URL (no answer; next check after 2026-03-04 12:05 UTC)`."""
     if not done.failing_links:
         return []

@@ -15,17 +15,14 @@ EXPECTED_PLACE = "expected a network, an IP address or a host name, such as 10.0
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")  # a last label of digits is a mistyped IP address
 _WITH_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-f:.]+\]):(?P<port>[0-9]{1,5})")
+SQLITE_PREFIX = "sqlite:///"
+POSTGRES = ("postgresql://", "postgres://")
 
 
 def _form(
-    expected: str,
-    accepts: Callable[[str], object],
-    *,
-    operator: bool = False,
-    secret: bool = False,
-    lower: bool = False,
+    expected: str, fits: Callable[[str], object], *, operator: bool = False, secret: bool = False, lower: bool = False
 ) -> Form:
-    """Return a parser that accepts the texts for which `accepts` is true; with `lower`, it converts them to lower case.
+    """Return a parser that accepts the texts for which `fits` is true; with `lower`, it converts them to lower case.
 
     Its error says that `expected` was expected; the value of a `secret` is not quoted. With `operator`, neither
     sources nor remote callers may set the value.
@@ -33,7 +30,7 @@ def _form(
 
     def read(text: str) -> str:
         value = text.lower() if lower else text
-        if accepts(value):
+        if fits(value):
             return value
         raise InvalidValue(f"expected {expected}, got {HIDDEN if secret else quote_value(text)}")
 
@@ -214,10 +211,6 @@ def service(text: str) -> str:
     if not (separator and rest and kind.replace("+", "").isalnum() and text.strip().isprintable()):
         raise InvalidValue(f"expected a URL such as slack://…, got {HIDDEN}")
     return text.strip()
-
-
-SQLITE_PREFIX = "sqlite:///"
-POSTGRES = ("postgresql://", "postgres://")
 
 
 def is_postgres(url: str) -> bool:

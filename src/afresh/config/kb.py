@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from afresh.config.tree import Config
 
 MAX_BUDGET = 10_000_000  # maximum value of the limits of links
+LOCK = ".lock"
+_BESIDE = ("-wal", "-shm", "-journal")  # suffixes of files that SQLite keeps next to a database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +63,6 @@ class KbSettings:
     @property
     def in_use(self) -> bool:
         return bool(self.sources_dir or self.links_file_path)
-
-
-LOCK = ".lock"
-_BESIDE = ("-wal", "-shm", "-journal")  # suffixes of files that SQLite keeps next to a database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ MODELS = {
     "fastembed": "BAAI/bge-small-en-v1.5",
     "sentence-transformers": "sentence-transformers/all-MiniLM-L6-v2",
 }
+AI_BASE_URL = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +65,6 @@ class EmbeddingSettings:
     def address(self) -> str | None:
         """Return the URL of the API; None if the provider has no API."""
         return (self.base_url or BASE_URLS[self.provider]) if self.provider in REMOTE else None
-
-
-AI_BASE_URL = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,10 @@ from afresh.plugins import SOURCES as PLUGIN_SOURCES
 from afresh.plugins import installed_plugins, load_plugin
 from afresh.ports import SinkKind
 
+EVENTS = ("run.finished", "run.braked", "page.new", "page.changed", "page.deleted", "page.moved")
+_ENTRY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+NEEDED = {"folder": ("path",), "gemini": ("store",), "openai": ("store",)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessSettings:
@@ -87,10 +91,6 @@ class TelemetrySettings:
     looks: float = number(0.01, "the share of page fetches that are recorded as spans", 0, 1)
 
 
-EVENTS = ("run.finished", "run.braked", "page.new", "page.changed", "page.deleted", "page.moved")
-_ENTRY_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-
-
 @dataclass(frozen=True, slots=True)
 class NamedSection:
     """A section that contains named entries, such as `sinks` and `webhooks`."""
@@ -130,9 +130,6 @@ class NamedSection:
         if self.agree is not None:
             self.agree(entries)
         return entries
-
-
-NEEDED = {"folder": ("path",), "gemini": ("store",), "openai": ("store",)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

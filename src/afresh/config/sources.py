@@ -11,6 +11,11 @@ from afresh.text.quantities import read_duration
 from afresh.urls.globs import MAX_GLOBS
 
 ENGINES = ("chromium", "firefox", "webkit")
+DAY = 86_400
+YEAR = 366 * DAY
+API_URL = "https://api.github.com"
+RAW_URL = "https://raw.githubusercontent.com"
+WEB_URL = "https://github.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +47,6 @@ class BrowserSettings:
     )
     max_page_bytes: int = whole(52_428_800, "maximum download of one page, with its scripts and data", 65_536, 2**40)
     recycle_pages: int = whole(100, "pages after which the browser is restarted", 1, 1_000_000)
-
-
-DAY = 86_400
-YEAR = 366 * DAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,11 +266,6 @@ class GitSettings:
         operator=True,
         form=forms.name,
     )
-
-
-API_URL = "https://api.github.com"
-RAW_URL = "https://raw.githubusercontent.com"
-WEB_URL = "https://github.com"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

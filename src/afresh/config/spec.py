@@ -23,15 +23,13 @@ _WHOLE = re.compile(r"[-+]?[0-9][0-9_]*")
 
 Form: TypeAlias = Callable[[str], str]
 OPERATOR_FORMS: set[Form] = set()
+HIDDEN = "a secret value (not shown)"
 
 
 def operator_only(form: Form) -> Form:
     """Mark the parser of a value (path, key, endpoint, program) that neither sources nor remote callers may set."""
     OPERATOR_FORMS.add(form)
     return form
-
-
-HIDDEN = "a secret value (not shown)"
 
 
 class InvalidValue(ValueError):

@@ -202,10 +202,7 @@ class RunToolFactory:
     async def _site_tools(
         self, source: Source, own: Config, options: RunOptions, rules: Rules, store: Store, clock: Clock
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield those fields of RunTools that depend on the root.
-
-        The field `aim` is a function that returns the tools for another root.
-        """
+        """Yield the fields of RunTools that depend on the root; `aim` returns the tools for another root."""
         current = await store.sources.get(source.id)
         mark = current.mark if current is not None else None
         listed = source.kind in ("web", LINKS) and await store.listings.lists_pages(source.id)
@@ -246,10 +243,7 @@ class RunToolFactory:
             yield tools | {"parsers": parsers, "mark": mark, "aim": aim if source.kind == "web" else None}
 
     async def fetch_once(self, url: str) -> "FetchedPage":
-        """Return the current text of a web page, fetched by the same guarded client as in a run.
-
-        A token that is read-only or bound to sources reaches only URLs that belong to a source.
-        """
+        """Return the current text of a web page; a read-only or bound token reaches only URLs of sources."""
         from afresh.crawl.fetch_once import fetch_once
 
         await self._check_may_fetch(url)

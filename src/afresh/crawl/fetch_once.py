@@ -37,18 +37,13 @@ async def _turn(
 
 
 async def fetch_once(
-    web: Web,
-    extract: Callable[[Body], Awaitable[Document]],
-    asked: str,
-    clock: Clock,
-    hosts: HostLimiter,
-    delay_seconds: float,
+    web: Web, extract: Callable[[Body], Awaitable[Document]], asked: str, clock: Clock, hosts: HostLimiter, delay: float
 ) -> FetchedPage:
     """Fetch a URL, follow redirects, and return the page; raise SourceError if it cannot be read."""
     url, max_wait, then = asked, _MAX_TURN_SECONDS, "again"
     until = asyncio.get_running_loop().time() + _MAX_TOTAL_SECONDS
     for _ in range(_MAX_MOVES + 1):
-        async with _turn(hosts, delay_seconds, web, url, max_wait, then):
+        async with _turn(hosts, delay, web, url, max_wait, then):
             seen = await web.fetch(Request(url=url))
         match seen:
             case Moved(to=to):

@@ -19,6 +19,7 @@ FIRST_TRIAL_SECONDS = 5.0  # before the first attempt at a dead host; doubles ea
 LAST_TRIAL_SECONDS = 300.0
 MOST_WAITS = 5  # deferrals of a page before it counts as failed
 TURN_SECONDS = 1.0  # how long to wait for one host before another host is requested
+Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run out when it was made
 
 
 @dataclass(slots=True)
@@ -162,9 +163,6 @@ async def fetch_politely(
     return fetched
 
 
-Ticket = tuple[int, Claim]  # a claim, and how often the worker's lease had run out when it was made
-
-
 class HostDispatcher:
     """Queues claims by host, and hands out those whose host may be requested now: no slow host blocks others."""
 
@@ -216,10 +214,7 @@ class HostDispatcher:
             del self._in_flight[domain]
 
     def take_next(self, domain: str) -> Ticket | None:
-        """End a request, and return the next claim of its host for the caller to process at once.
-
-        Return None if the host has no claim or may not be requested yet, or if claims of other hosts wait.
-        """
+        """End a request; return the next claim of its host, or None if that has none or must wait, or others wait."""
         queued, others_wait = self._queued.get(domain), not self._ready.empty()
         crowded = self._in_flight[domain] > self._hosts.room(domain)  # it allows fewer requests than before
         if not queued or others_wait or crowded or (domain in self._hosts.rests and self._hosts.rest_of(domain)):

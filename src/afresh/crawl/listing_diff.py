@@ -9,6 +9,9 @@ from afresh.dataclass import dataclass
 from afresh.model.fetch import NotModified, Validators
 from afresh.model.records import ListedUrl, Page, PageId, Policy
 
+SLACK = timedelta(hours=1)  # clocks differ, and caches serve old pages for a while
+DAY_SLACK = timedelta(hours=36)  # midnight means any time of that day, in any time zone
+
 
 class KnownPage(NamedTuple):
     """The stored values of a page that are compared with a listing."""
@@ -43,10 +46,6 @@ def compare(
             asked.append(item)
     gone = [ListedUrl(page.url, page.depth) for page in known.values() if page.url not in names and not walks(page.url)]
     return ListingDiff(asked=asked, gone=gone)
-
-
-SLACK = timedelta(hours=1)  # clocks differ, and caches serve old pages for a while
-DAY_SLACK = timedelta(hours=36)  # midnight means any time of that day, in any time zone
 
 
 def is_dated_newer(modified: datetime | None, checked_at: datetime | None, now: datetime) -> bool:

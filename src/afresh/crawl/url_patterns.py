@@ -29,10 +29,7 @@ class UrlPatternCounter:
     _loaded: bool = False
 
     async def let_in(self, links: Iterable[Link], found_on: str) -> frozenset[str]:
-        """Return the URLs of the links that the limit of pages per URL pattern admits, and count them.
-
-        Only URLs with a number can have a pattern.
-        """
+        """Return the URLs of links that the limit of pages per URL pattern admits, and count them."""
         if not self.rules.max_per_pattern:
             return frozenset(link.url for link in links)
         plain, open_ = set(), []

@@ -13,6 +13,14 @@ from afresh.text.plain import cut, joined, sentences, shortened, visible, withou
 
 _READ = 1_000_000  # characters of a text in which headings are searched
 _MAX_HEADING_CHARS = 120
+_IDEOGRAPHS = re.compile("[\u3005\u30a1-\u30fa\u30fc\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{2,}")
+_FUNCTION = re.compile("[的了是在和与及或也就都而其这那我你他她它们被把个着不有为以可等使用对于从到]")
+_SPACELESS = re.compile(f"[{SPACELESS}]")
+_SAMPLE = 1_500  # characters that are counted in scripts without spaces, because counting pairs takes long
+# Scripts in which words contain combining marks, so that a slower pattern is needed.
+_INTRICATE = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\ua4cf\ua500-\uffef\U00010000-\U0010ffff]")
+_SIMPLE = re.compile(r"[^\W\d_][^\W_]*")
+_SHORTEST = 4  # minimum letters of a term, unless it is in upper case
 
 
 def excerpt(text: str, most: int) -> str:
@@ -176,16 +184,6 @@ def _listed(label: str, between: str, entries: Sequence[str], room: int, more: s
             return line + (between + more if more else "") if at else ""
         line = joined
     return line if entries else ""
-
-
-_IDEOGRAPHS = re.compile("[\u3005\u30a1-\u30fa\u30fc\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]{2,}")
-_FUNCTION = re.compile("[的了是在和与及或也就都而其这那我你他她它们被把个着不有为以可等使用对于从到]")
-_SPACELESS = re.compile(f"[{SPACELESS}]")
-_SAMPLE = 1_500  # characters that are counted in scripts without spaces, because counting pairs takes long
-# Scripts in which words contain combining marks, so that a slower pattern is needed.
-_INTRICATE = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\ua4cf\ua500-\uffef\U00010000-\U0010ffff]")
-_SIMPLE = re.compile(r"[^\W\d_][^\W_]*")
-_SHORTEST = 4  # minimum letters of a term, unless it is in upper case
 
 
 def keywords(text: str, mentioned: str, most: int = 8) -> list[str]:

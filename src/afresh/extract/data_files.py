@@ -23,6 +23,17 @@ _PICTURE = re.compile(r"!\[((?:[^\]!]|!(?!\[))*+)\]\((?:data|attachment):(?:[^)!
 _DATA_SOURCE = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=\s]*")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,20}")
+MAX_DATA_CHARS = 200_000  # data beyond this size is not useful as text
+MAX_READ_CHARS = 10 * MAX_DATA_CHARS  # the same before long lines are shortened
+MAX_STRING_CHARS = 2_000  # a longer string is an embedded file
+KEPT = 200  # characters kept of such a string
+MAX_DATA_DEPTH = 100
+_DESCRIBES_API = re.compile(r"""^[ ]{0,8}["']?(?:openapi|swagger)["']?\s*:""", re.MULTILINE)
+_LONG_LINE = re.compile(r"^([^\n]{200})[^\n]{1800,}+", re.MULTILINE)
+MOST_CHARS = 5_000_000  # of YAML
+MAX_YAML_DEPTH = 60
+MAX_ALIASES = 10_000
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def extract_notebook(body: Body) -> Document:
@@ -101,16 +112,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "".join([line for line in value if isinstance(line, str)])
     return value if isinstance(value, str) else ""
-
-
-MAX_DATA_CHARS = 200_000  # data beyond this size is not useful as text
-MAX_READ_CHARS = 10 * MAX_DATA_CHARS  # the same before long lines are shortened
-MAX_STRING_CHARS = 2_000  # a longer string is an embedded file
-KEPT = 200  # characters kept of such a string
-MAX_DATA_DEPTH = 100
-
-_DESCRIBES_API = re.compile(r"""^[ ]{0,8}["']?(?:openapi|swagger)["']?\s*:""", re.MULTILINE)
-_LONG_LINE = re.compile(r"^([^\n]{200})[^\n]{1800,}+", re.MULTILINE)
 
 
 def extract_json(body: Body) -> Document:
@@ -199,12 +200,6 @@ class _Pretty:
     def _add(self, piece: str) -> None:
         self._pieces.append(piece)
         self._left -= len(piece)
-
-
-MOST_CHARS = 5_000_000
-MAX_YAML_DEPTH = 60
-MAX_ALIASES = 10_000
-_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
 def parse_yaml(text: str) -> Any:

@@ -17,6 +17,16 @@ from afresh.urls.files import link_target
 from afresh.urls.scope import WHOLE_SITE
 
 _WORD = re.compile(r"\w")
+MAX_TAG_CHARS = 5_000
+MAX_OPEN_TAGS = 100  # a text with more unclosed tags is not MDX
+_MDX_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^ {0,3}\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_STATEMENT = re.compile(r"^(?:import|export)[ \t{*][^\n]*(?:\n(?!\s*\n|#|<)[^\n]+)*", re.MULTILINE)
+_COMMENT = re.compile(r"\{/\*(?:[^{]|\{(?!/\*))*?\*/\}")
+_TAG = re.compile(r"(?<!`)(`++)[^`\n]+\1|</?(?=[A-Z>])")  # inline code is skipped
+_CAPTION = re.compile(r"\b(?:title|label|summary|heading)=(?:\"([^\"]*)\"|'([^']*)')")
+MOST_CHARS = 4_000_000  # of one document, which is several thousand book pages
+_TICKS = re.compile(r"`{3,}")
+_MARKED = re.compile(r"^(\d{1,9}(?=[.)]\s)|(?=[#>+*|=~`-]))(.)")
 
 
 def extract_text(body: Body) -> Document:
@@ -112,16 +122,6 @@ def _raw_links(prose: str) -> Iterator[tuple[str, str]]:
     yield from ((autolink[1], "") for autolink in _AUTOLINK.finditer(prose))
 
 
-MAX_TAG_CHARS = 5_000
-MAX_OPEN_TAGS = 100  # a text with more unclosed tags is not MDX
-
-_MDX_FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^ {0,3}\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
-_STATEMENT = re.compile(r"^(?:import|export)[ \t{*][^\n]*(?:\n(?!\s*\n|#|<)[^\n]+)*", re.MULTILINE)
-_COMMENT = re.compile(r"\{/\*(?:[^{]|\{(?!/\*))*?\*/\}")
-_TAG = re.compile(r"(?<!`)(`++)[^`\n]+\1|</?(?=[A-Z>])")  # inline code is skipped
-_CAPTION = re.compile(r"\b(?:title|label|summary|heading)=(?:\"([^\"]*)\"|'([^']*)')")
-
-
 def extract_mdx(body: Body) -> Document:
     return _markdown_document(body, normalise(without_components(normalise(decode(body.data, body.charset)))))
 
@@ -173,12 +173,6 @@ def _end_of_tag(text: str, at: int) -> int | None:
         elif character == ">" and depth <= 0:
             return place + 1
     return None
-
-
-MOST_CHARS = 4_000_000  # of one document, which is several thousand book pages
-
-_TICKS = re.compile(r"`{3,}")
-_MARKED = re.compile(r"^(\d{1,9}(?=[.)]\s)|(?=[#>+*|=~`-]))(.)")
 
 
 def written(

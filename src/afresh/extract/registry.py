@@ -33,15 +33,13 @@ _LANGUAGES = {ending: name for name, endings in {
     "powershell": (".ps1",), "batch": (".bat", ".cmd"), "cmake": (".cmake", "cmakelists.txt"),
     "diff": (".diff", ".patch"),
 }.items() for ending in endings}  # fmt: skip
+SNIFFED_BYTES = 1_024
 
 
 def language_of_name(name: str) -> str:
     """Return the code language for a file name, as Markdown fences spell it; "" if the file is not code."""
     lower = name.lower()
     return _LANGUAGES.get(lower) or _LANGUAGES.get("." + lower.rpartition(".")[2], "")
-
-
-SNIFFED_BYTES = 1_024
 
 
 class Format(NamedTuple):

@@ -39,6 +39,12 @@ MIN_SIMILARITY = {
 _MIN_SIMILARITY_LONG_HEAD = 0.1
 _LONG_FORM_LETTERS = 5  # a plural with so many letters needs no check of its meaning
 _LONG_PART_LETTERS = 6  # a part of a compound with so many letters needs no check of its meaning
+_Place = tuple[int, int, KeywordForms]  # index of the entry, index of its word, the word
+_Hit = tuple[int, int, float]  # index of the entry, index of its word, score
+NEAR_MEANING = 0.5  # of links with at least this similarity, more than two thirds are about the keyword
+SAME_MEANING = 0.7
+_NEAR_SCORE, _SAME_SCORE = 0.3, 0.5  # lower than the score of any matching word
+_MIN_WORD_LETTERS = 3
 
 
 class KeywordMatch(NamedTuple):
@@ -54,10 +60,6 @@ class _Entry(NamedTuple):
     keyword: str
     words: tuple[KeywordForms, ...]
     is_related: bool
-
-
-_Place = tuple[int, int, KeywordForms]  # index of the entry, index of its word, the word
-_Hit = tuple[int, int, float]  # index of the entry, index of its word, score
 
 
 class KeywordFinder:
@@ -143,12 +145,6 @@ def _best_match(entry: _Entry, scores: Mapping[int, Mapping[int, float]], words:
     return KeywordMatch(
         APART_SCORE * min(score for _, score in places), " … ".join(words[at] for at, _ in sorted(places))
     )
-
-
-NEAR_MEANING = 0.5  # of links with at least this similarity, more than two thirds are about the keyword
-SAME_MEANING = 0.7
-_NEAR_SCORE, _SAME_SCORE = 0.3, 0.5  # lower than the score of any matching word
-_MIN_WORD_LETTERS = 3
 
 
 def significant_words(link: LinkToScore) -> list[str]:

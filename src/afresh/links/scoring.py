@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from afresh.crawl.context import RunContext
 
 MAX_SEEN = 200_000  # links that a run remembers; beyond that, some are looked up in the store again
+BATCH_PAGES = 8  # pages that are queued at a time
 
 
 class LinkScoring:
@@ -239,9 +240,6 @@ async def update_scores(store: Store, scoring: LinkScoring | None, run: Run) -> 
         await scoring.settle(run.source_id)
     elif await store.link_scores.seal(run.source_id) is not None:
         await store.link_scores.weigh(run.source_id, KeywordWeights(weights={}), None)
-
-
-BATCH_PAGES = 8  # pages that are queued at a time
 
 
 class BestFirst:

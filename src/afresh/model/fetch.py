@@ -7,6 +7,12 @@ from typing import NamedTuple
 from afresh.dataclass import dataclass
 from afresh.text.plain import without_targets
 
+# Versions of the code that turns a body into indexed content; increase one whenever its output changes. A page is read
+# again if its reading recipe changed. If only the chunker changed, chunks are made again from the stored text; if only
+# the model changed, vectors are made again (`afresh reindex`).
+READING = "html-7+markdown-2+text-2+pdf-1+office-1+epub-1+notebook-1+data-1+rst-2+asciidoc-2+code-1"
+CHUNKER = "markdown-4"  # includes the analysis of words
+
 
 class Outcome(StrEnum):
     """The result of an attempt to check a page."""
@@ -247,13 +253,6 @@ def media_type_of_file(url: str) -> str:
     """Return the media type of a file by its name; `text/plain` if unknown."""
     name = url.partition("?")[0].partition("#")[0].rpartition("/")[2].lower()
     return _BY_ENDING.get(name.rpartition(".")[2], "text/plain")
-
-
-# Versions of the code that turns a body into indexed content; increase one whenever its output changes. A page is read
-# again if its reading recipe changed. If only the chunker changed, chunks are made again from the stored text; if only
-# the model changed, vectors are made again (`afresh reindex`).
-READING = "html-7+markdown-2+text-2+pdf-1+office-1+epub-1+notebook-1+data-1+rst-2+asciidoc-2+code-1"
-CHUNKER = "markdown-4"  # includes the analysis of words
 
 
 def recipe_of(body: str, model: str | None, *, hidden_links: bool = True, render: str = "auto") -> str:

@@ -32,6 +32,11 @@ _STAGES = {
     **dict.fromkeys(("final", "ga", "release", "lts", "stable"), _RELEASE),
     **dict.fromkeys(("post", "p", "patch", "r", "sp"), _AFTER),
 }
+LATEST = ("latest", "*")
+FULL = 3  # numbers of a complete version
+MAX_WANTED = 200
+_STABLE = ("stable", "current", "release", "lts")  # words for releases, best first
+_COMPARISON = re.compile(r"(\^|~=|~|>=|<=|==|=|>|<)?[ \t]*([^ \t,<>=~^]+)[ \t]*,?[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +91,6 @@ def _suffix_key(suffix: str) -> tuple[int, tuple[tuple[int, int, str], ...]]:
     return _STAGES.get(parts[0], _OTHER_STAGE), tuple(
         (0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts
     )
-
-
-LATEST = ("latest", "*")
-FULL = 3  # numbers of a complete version
-MAX_WANTED = 200
-_STABLE = ("stable", "current", "release", "lts")  # words for releases, best first
-_COMPARISON = re.compile(r"(\^|~=|~|>=|<=|==|=|>|<)?[ \t]*([^ \t,<>=~^]+)[ \t]*,?[ \t]*")
 
 
 class Match(StrEnum):
@@ -165,11 +163,7 @@ def _same_label(wanted: str, labels: Iterable[str | None]) -> str | None:
 
 
 def _latest(labels: Iterable[str | None], known: Sequence[ParsedVersion]) -> Choice | None:
-    """Return the version to use if none was requested.
-
-    That is the first that exists of: the newest release, a label such as `stable`, no version, the newest pre-release,
-    any other label.
-    """
+    """Return the newest release; else a label such as `stable`, no version, the newest pre-release, or any label."""
     words = {label.lower(): label for label in labels if label is not None}
     if best := _newest(each for each in known if each.is_release):
         return Choice(best.label, Match.LATEST)

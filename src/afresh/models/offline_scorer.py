@@ -15,6 +15,8 @@ from afresh.text.plain import shortened
 
 _MAX_CACHED_WORDS = 100_000
 _MIN_SUM_LENGTH = 1e-6  # of a sum of vectors that is normalised
+_VERSION = 1  # of the scoring rules: raise it when a score would change
+_SLICE_LINKS = 1_000  # between two points where a stop takes effect
 
 
 class WordSimilarity:
@@ -29,10 +31,7 @@ class WordSimilarity:
         return float(one @ another)
 
     def nearest(self, links: Sequence[Sequence[str]], keywords: Sequence[str]) -> list[tuple[str, KeywordMatch] | None]:
-        """Return the nearest keyword of each link, with the similarity and the most similar word of the link.
-
-        The similarity is the mean of two values: keyword to nearest word of the link, and keyword to all its words.
-        """
+        """Return for each link its nearest keyword (by nearest word and all words), the similarity and that word."""
         import numpy as np
 
         wanted = np.stack(self._vectors(keywords)).T
@@ -62,10 +61,6 @@ class WordSimilarity:
         if new:
             known.update(zip(new, self._model.rows(new), strict=True))
         return [known[word] for word in words]
-
-
-_VERSION = 1  # of the scoring rules: raise it when a score would change
-_SLICE_LINKS = 1_000  # between two points where a stop takes effect
 
 
 class OfflineLinkScorer:

@@ -94,10 +94,7 @@ def may_be_signed(message_id: str | None, timestamp: str | None, header: str | N
 def signed(
     secret: str, message_id: str | None, timestamp: str | None, body: bytes, header: str | None, now: datetime
 ) -> bool:
-    """Return whether a message is recent, and one of the signatures in `header` is valid.
-
-    None stands for a missing HTTP header; a message without one of the three headers is not valid.
-    """
+    """Return whether a message is recent and has a valid signature in `header`; False if any header is missing."""
     if not secret or not message_id or not header or not may_be_signed(message_id, timestamp, header, now):
         return False
     wanted = sign(secret, message_id, int(timestamp or ""), body)

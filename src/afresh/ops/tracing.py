@@ -97,10 +97,7 @@ class Spans:
     def span(
         self, name: str, attributes: Mapping[str, Value], caller: Mapping[str, str] | None = None
     ) -> Iterator["OpenSpan"]:
-        """Open a span; if an error is raised, record only the type of the error.
-
-        The headers `caller` of a request may name the parent span; without them, the current span is the parent.
-        """
+        """Open a span, below the one that the headers `caller` name, if any; of an error, record only the type."""
         from opentelemetry import propagate
         from opentelemetry.trace import SpanKind, Status, StatusCode
 

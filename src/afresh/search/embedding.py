@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterable
 from contextlib import suppress
 
+from afresh.dataclass import dataclass, field
 from afresh.errors import EmbedderUnavailable, EmbedError, ExtractError, ParserUnavailable, StoreError
 from afresh.extract.pool.pool import ParserPool
 from afresh.extract.pool.wire import LazyFunction
@@ -24,6 +25,7 @@ MAX_BAD_TEXTS = 3  # refused single texts without any success, after which the e
 EMBED = LazyFunction("afresh.models.fast", "embed_chunks", bytes, goes_first=True)
 
 
+@dataclass(slots=True)
 class Embedding:
     """Creates missing vectors in batches; calls with the same text share one vector.
 
@@ -31,26 +33,20 @@ class Embedding:
     blocked meanwhile; without, `embedder` computes them.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        clock: Clock,
-        *,
-        parsers: ParserPool | None = None,
-        batch: int = BATCH_TEXTS,
-    ) -> None:
-        self.last_error: str | None = None
-        self._store = store
-        self._embedder = embedder
-        self._parsers = parsers
-        self.model = embedder.model  # its fingerprint
-        self._clock = clock
-        self._batch = batch
-        self._waiting: dict[str, Chunk] = {}  # by the hash of their text
-        self._promises: dict[str, asyncio.Future[bool]] = {}  # whether the vector was created now
-        self._worker: asyncio.Task[None] | None = None
-        self._failures = 0  # of the embedder in a row
+    store: Store
+    embedder: Embedder
+    clock: Clock
+    parsers: ParserPool | None = None
+    batch: int = BATCH_TEXTS
+    last_error: str | None = None
+    _waiting: dict[str, Chunk] = field(default_factory=dict)  # by the hash of their text
+    _promises: dict[str, asyncio.Future[bool]] = field(default_factory=dict)  # whether the vector was created now
+    _worker: asyncio.Task[None] | None = None
+    _failures: int = 0  # of the embedder in a row
+
+    @property
+    def model(self) -> str:
+        return self.embedder.model
 
     async def ensure(self, chunks: Iterable[Chunk]) -> int:
         """Wait until every chunk has a vector; return how many vectors were created for this call."""
@@ -70,11 +66,11 @@ class Embedding:
     async def _work(self) -> None:
         await asyncio.sleep(0)  # let others join the first batch
         while self._waiting:
-            batch = dict(list(self._waiting.items())[: self._batch])
+            batch = dict(list(self._waiting.items())[: self.batch])
             for key in batch:
                 del self._waiting[key]
             try:
-                known = await self._store.vectors.known(self.model, list(batch))
+                known = await self.store.vectors.known(self.model, list(batch))
                 self._resolve(known, made=False)
                 if new := {key: chunk for key, chunk in batch.items() if key not in known}:
                     await self._embed(new)
@@ -122,11 +118,11 @@ class Embedding:
             raise EmbedderUnavailable(str(self.last_error))
         try:
             async with asyncio.timeout(MAX_BATCH_SECONDS):
-                if self._parsers is None:
+                if self.parsers is None:
                     texts = [embedded_text(chunk.path, chunk.content) for chunk in chunks.values()]
-                    vectors = await self._embedder.embed(texts)
+                    vectors = await self.embedder.embed(texts)
                 else:
-                    rows = await self._parsers.call(EMBED, [(each.path, each.content) for each in chunks.values()])
+                    rows = await self.parsers.call(EMBED, [(each.path, each.content) for each in chunks.values()])
                     vectors = np.frombuffer(rows, np.float32).reshape(len(chunks), -1)
         except ParserUnavailable as error:
             raise EmbedderUnavailable(f"{self.model}: {error}") from error
@@ -141,7 +137,7 @@ class Embedding:
         self._failures = 0
         failpoint("embed.made")
         halves = {key: row.tobytes() for key, row in zip(chunks, vectors.astype("<f2"), strict=True)}
-        await self._store.vectors.keep(self.model, halves, self._clock())
+        await self.store.vectors.keep(self.model, halves, self.clock())
         failpoint("embed.kept")
         self._resolve(chunks, made=True)
 
@@ -163,4 +159,4 @@ class Embedding:
             self._worker.cancel()
             with suppress(asyncio.CancelledError):
                 await self._worker
-        await self._embedder.close()
+        await self.embedder.close()

@@ -58,10 +58,7 @@ class ModelProvider:
             yield models.for_queries, notes
 
     async def _new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes to show.
-
-        The note that says why vectors cannot be used is shown only once, and only if a model is set.
-        """
+        """Return the notes to show; the one on unusable vectors only once, and only if a model is set."""
         missing = self._store.vectors.no_vectors
         if missing is None or missing not in notes:
             return tuple(notes)

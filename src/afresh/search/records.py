@@ -13,6 +13,8 @@ from afresh.model.reports import SearchHit
 if TYPE_CHECKING:
     from afresh.ports import Matrix
 
+UNEMBEDDED = "not embedded"  # prefix of the reason of an attempt whose content still needs vectors
+
 
 class SearchMode(StrEnum):
     """How a search finds chunks: by words, by vectors, or by both."""
@@ -105,9 +107,6 @@ class FoundPassage(NamedTuple):
     source_id: SourceId
     content_hash: str
     hit: SearchHit  # without text and score
-
-
-UNEMBEDDED = "not embedded"  # prefix of the reason of an attempt whose content still needs vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,10 +113,7 @@ async def _rank(
 
 
 async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
-    """Search by words and by vectors, and return the matches of both, ranked twice.
-
-    Before the second ranking, the query vector is moved towards the best chunks of the first one.
-    """
+    """Return matches by words and vectors, ranked twice: the second time with the query moved to the best chunks."""
 
     async def scored_nearest() -> tuple["Matrix", ChunkVectors, Sequence[ChunkMatch]]:
         vector, near = await _nearest(store, asked, embedder)

@@ -50,10 +50,7 @@ def search_config(language: str | None) -> str:
 
 
 def kept_language(stored: str | None, found: str | None, *, redetect: bool) -> str | None:
-    """Return the language to store for a page: the stored one if any, because pages hardly ever change it.
-
-    With `redetect`, prefer the language `found` now, because the stored one may be a wrong guess.
-    """
+    """Return the language to store: the stored one, as pages hardly change it; with `redetect`, rather `found`."""
     return found or stored if redetect else stored or found
 
 

@@ -49,6 +49,7 @@ HEADERS = {
 
 Found = TypeVar("Found")
 ErrorPage: TypeAlias = Callable[[Scope, Receive, Send, RequestRefused], Awaitable[None]]
+COOKIE = "afresh_login"
 
 
 class FailedLogins:
@@ -292,9 +293,6 @@ class _GuardedSend:
             ours = [each for each in asgi.encode(HEADERS) if each[0] not in there]
             message = {**message, "headers": [*given, *ours]}
         await self._send(message)
-
-
-COOKIE = "afresh_login"
 
 
 def cookie_of(scope: Scope) -> str | None:

@@ -7,11 +7,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 from math import inf
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
@@ -25,13 +26,17 @@ from afresh.server.asgi import PROBLEM_MEDIA, RequestRefused, problem_of
 from afresh.server.auth import allowed_of, is_browser
 from afresh.text.redact import mask_secrets, one_line
 
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
 log = logging.getLogger(__name__)
 
 MEDIA = "application/json"
 FRESH = {"cache-control": "private, no-cache"}  # private caches have to revalidate
+MAX_STREAMS = 50  # per client, since each open stream queries the store regularly
+RECHECK_SECONDS = 30.0  # between two checks of the token of an open stream
+KEEP_ALIVE_SECONDS = 15.0  # time without an event after which a comment is sent
+STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+# Returns a value (sent only if it differs from the last one), the event, and the seconds until the next poll; None
+# as seconds ends the stream.
+Poll: TypeAlias = Callable[[], Awaitable[tuple[object, bytes, float | None]]]
 
 
 def as_json(value: object) -> bytes:
@@ -134,21 +139,12 @@ def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Respons
         return problem(error.status_code, detail + hint, headers=error.headers)
 
 
-def _field(error: "ErrorDetails | Mapping[str, Any]") -> dict[str, str]:
+def _field(error: ErrorDetails | Mapping[str, Any]) -> dict[str, str]:
     """Describe a validation error in one sentence that does not quote the invalid value."""
     place = ".".join(str(part) for part in error["loc"][1:]) or str(error["loc"][0])
     is_body = place == "body" and error["type"] in ("model_attributes_type", "json_invalid")
     detail = "expected a JSON object, sent with Content-Type: application/json" if is_body else str(error["msg"])
     return {"field": one_line(place)[:200], "detail": one_line(detail)[:500]}
-
-
-MAX_STREAMS = 50  # per client, since each open stream queries the store regularly
-RECHECK_SECONDS = 30.0  # between two checks of the token of an open stream
-KEEP_ALIVE_SECONDS = 15.0  # time without an event after which a comment is sent
-STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
-# Returns a value (sent only if it differs from the last one), the event, and the seconds until the next poll; None
-# as seconds ends the stream.
-Poll: TypeAlias = Callable[[], Awaitable[tuple[object, bytes, float | None]]]
 
 
 def stream_events(request: Request, poll: Poll, max_seconds: float = inf) -> StreamingResponse:

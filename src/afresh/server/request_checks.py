@@ -23,6 +23,8 @@ MAX_FORM_FIELDS = 100
 MAX_FIELD_BYTES = 65_536  # of one form field, still encoded
 MAX_BODY_VALUES = 20_000  # of JSON
 MAX_CALLERS = 10_000  # beyond this number, the least recently seen caller is dropped
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?")
+_FORWARDED = {b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"via"}
 
 
 class RateLimiter:
@@ -110,10 +112,6 @@ def replay(body: bytes, receive: Receive) -> Receive:
         return left.pop() if left else await receive()
 
     return again
-
-
-_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?")
-_FORWARDED = {b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"via"}
 
 
 def host_of(scope: Scope) -> tuple[str, str]:

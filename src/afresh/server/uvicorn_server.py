@@ -43,10 +43,7 @@ class PeerConnections:
         self._silent: dict[str, dict[Hashable, Callable[[], object]]] = {}
 
     def enter(self, address: str, connection: Hashable, close: Callable[[], object]) -> bool:
-        """Register a connection, which `close` ends; return False if its peer has too many connections.
-
-        If this peer has connections without a request yet, close the oldest of them instead of returning False.
-        """
+        """Register a connection; if its peer has too many, `close` its oldest without a request, or return False."""
         peer = caller(address)
         silent = self._silent.setdefault(peer, {})
         if (len(silent) if is_loopback(address) else self._open[peer]) >= self._max_connections:
@@ -113,10 +110,7 @@ class BoundedConnection(h11.Connection):
 
 
 class BoundedProtocol(H11Protocol):
-    """A connection with a header timeout and a limit per peer.
-
-    The connection is closed if a request is answered before all of it has arrived.
-    """
+    """A connection with a header timeout and a limit per peer; an answer before the end of a request closes it."""
 
     header_seconds = 10.0
     max_connections = 1_000

@@ -92,10 +92,7 @@ async def upcoming_checks(store: Store, source: SourceId, now: datetime) -> Upco
 
 
 def receipt_of(source: Source, view: SourceView, stale: int, last: Sequence[Run]) -> RunSavings:
-    """Return how fresh a source is, and what its last ended run cost and saved.
-
-    `stale` is the number of its indexed pages that are due; `last` holds its runs, newest first.
-    """
+    """Return how fresh a source with `stale` due pages is, and what the last ended run of `last` cost and saved."""
     runs = [run for run in last if run.state in ENDED]
     bare = RunSavings(pages=view.pages, fresh=max(0, view.pages - stale), oldest_check=view.oldest_check, run=None)
     if not runs:

@@ -37,7 +37,7 @@ async def copy_store(
     async with end_of(origin, reading=True) as begin, end_of(target, reading=False) as end:
         numbers = sorted(sources.values()) if labels else None
         copying = StoreCopy(begin, end, numbers, listener, stopping or asyncio.Event())
-        await copying.prepare(UnfinishedCopy(names[0], ", ".join(sorted(labels))), resume=resume)
+        await copying.prepare(UnfinishedCopy(names[0], ", ".join(sorted(set(labels)))), resume=resume)
         tables = await copying.run()
     store = await open_store(target, StoreAccess.CHANGE)
     try:

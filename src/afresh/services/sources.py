@@ -179,10 +179,7 @@ class SourceService(Service):
         return await resolve.source_of(self._store, source.id), notes
 
     async def remove(self, label: str) -> int:
-        """Delete a source, and return how many of its pages had content.
-
-        Raise UsageError if the label has no version and there are several sources with its name.
-        """
+        """Delete a source; return how many pages had content. A name of several sources needs a version."""
         source = await resolve.exact_source(self._store, label, only=True)
         pages = await self._store.pages.live_count(source.id)
         await self._store.sources.remove(source.id, self._clock())

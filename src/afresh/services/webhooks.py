@@ -50,6 +50,7 @@ SENDING_GRACE_SECONDS = 0.5  # for messages in flight at shutdown
 MAX_PAGES = 500  # with more requested pages, the whole source is refreshed
 Concerns = Callable[[str], bool]
 PutOff = dict[SourceId, tuple[datetime, float]]  # by source: when to retry, and the pause in seconds
+MAX_ANSWER_BYTES = 65_536  # of the response to an outgoing message
 
 
 class WebhookService(Service):
@@ -144,11 +145,7 @@ class WebhookService(Service):
         return list(await self._store.messages.outbox(state=state, limit=limit))
 
     async def check_requested(self, *, listener: Listener = ignore, put_off: PutOff | None = None) -> list[RunReport]:
-        """Run requested checks, one run for each source, and return the reports.
-
-        Requests wait until no more are expected soon. Pass the same `put_off` to every call: it holds the sources that
-        failed, and when to retry each.
-        """
+        """Run the requested checks that are due, one run per source; `put_off` holds failed sources and retry times."""
         requests = sorted(
             await self._store.messages.refresh_requests(), key=lambda request: (request.source_id, request.at)
         )
@@ -231,9 +228,6 @@ def _concerns_github(push: Push, source: Source) -> bool:
     web = "/".join(source.url.split("/")[:3])
     address = github_address(source.url, [web])
     return address is None or concerns_github(push, address)
-
-
-MAX_ANSWER_BYTES = 65_536  # of the response to an outgoing message
 
 
 @asynccontextmanager

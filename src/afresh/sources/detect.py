@@ -23,6 +23,10 @@ from afresh.sources.registry import load_source_kind
 from afresh.urls.canonical import typed_address
 from afresh.urls.files import file_url, is_file_url, path_of
 
+_WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_WEB = ("http://", "https://", "git+http://", "git+https://")
+CLOSED = "local paths must be inside a folder listed in server.allowed_roots"
+
 
 def may_use_keys(kind: str, url: str, places: Sequence[str], github_urls: Sequence[str]) -> bool:
     """Return whether `places` (`host`, `host/owner`, …) permit the operator's keys for a repository."""
@@ -170,11 +174,6 @@ def bare_repository(typed: str) -> GitAddress | None:
             if (found / "HEAD").is_file() and (found / "objects").is_dir() and (found / "refs").is_dir():
                 return at_path(os.fsencode(os.path.realpath(each)), name or None, os.fsencode(part))
     return None
-
-
-_WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_WEB = ("http://", "https://", "git+http://", "git+https://")
-CLOSED = "local paths must be inside a folder listed in server.allowed_roots"
 
 
 def recognise_remote(

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 
+from afresh.crawl.judge import RunEnding
 from afresh.errors import RunBusy
 from afresh.model.filters import PageFilter
 from afresh.model.records import PageId, PageStatus, Run, RunId, RunMode, RunState, SourceId
@@ -45,10 +46,7 @@ class CopyRepository(Repository):
         return await self._records(SinkRecord, "sinks")
 
     async def take_sink(self, sink: str, place: str, worker: str) -> SinkRecord:
-        """Reserve a sink for a worker; raise RunBusy if another live worker has reserved it.
-
-        `place` identifies the external store; if it has changed, the sync has to list all documents.
-        """
+        """Reserve a sink, or raise RunBusy; if `place`, the external store, has changed, all documents are listed."""
         async with self.db.write() as tx:
             await tx.run("add_sink", name=sink, place=place)
             row = await tx.only("sink", name=sink)
@@ -157,7 +155,7 @@ class CopyRepository(Repository):
         """Start the run of a sync; close the sync runs of dead workers."""
         async with self.db.write(source) as tx:
             await tx.run("close_dead_syncs", source=source, worker=worker, error=SYNC_INTERRUPTED, now=now)
-            return run_from(await insert_run(tx, source, RunMode.SYNC, RunState.RUNNING, worker, now))
+            return run_from(await insert_run(tx, source, RunMode.SYNC, worker, now))
 
     async def record_documents(self, notes: Sequence[DocumentNote], now: datetime) -> None:
         """Store the outcome of each document in its run; `verified` and `waiting` do not replace an earlier outcome."""
@@ -178,7 +176,7 @@ class CopyRepository(Repository):
     ) -> None:
         """End the run of a sync, unless another process has ended it already."""
         async with self.db.write(run.source_id) as tx:
-            await close_run(tx, run, state, counts, (), error, now)
+            await close_run(tx, run, RunEnding(state=state, counts=counts, error=error), now)
 
     async def documents_of_run(
         self, run: RunId, *, outcome: DocumentOutcome | None = None, after: int, limit: int

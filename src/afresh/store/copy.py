@@ -105,10 +105,7 @@ class UnfinishedCopy(NamedTuple):
 
 
 class CopyEndpoint(AbstractAsyncContextManager["CopyEndpoint"]):
-    """A store opened for copying: the origin, read as one snapshot, or the target, which is filled.
-
-    If `marker_query` returns a row, the store is an incomplete copy.
-    """
+    """A store opened to be copied (one snapshot) or filled; it is incomplete if `marker_query` returns a row."""
 
     marker_query: str
     has_vectors = True  # whether it can hold vectors

@@ -42,6 +42,12 @@ WORK = frozenset(  # statements after which waiting workers may find work
         *("release_hosts", "hand_over_hosts"),
     }
 )
+Row = Mapping[str, Any]
+_FORMS = {  # by suffix of the statement name
+    "{of sources}": {"": "(:everywhere = 1 or +p.source_id in {list sources})", "_of_one": "p.source_id = :source"},
+    "{open rows}": {"": "page_crawls c cross join pages p", "_of_few": "pages p cross join page_crawls c"},
+}
+_NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
 
 
 class Wakeups:
@@ -63,9 +69,6 @@ class Wakeups:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._next.wait()
-
-
-Row = Mapping[str, Any]
 
 
 class Transaction(Protocol):
@@ -91,17 +94,7 @@ class Transaction(Protocol):
         """Run a statement and return how many rows it changed."""
 
     async def many(self, name: str, /, rows: Sequence[Mapping[str, object]]) -> None:
-        """Run a statement for each row.
-
-        SQLite may delay this until the next statement or the commit; an error is then raised there.
-        """
-
-
-_FORMS = {  # by suffix of the statement name
-    "{of sources}": {"": "(:everywhere = 1 or +p.source_id in {list sources})", "_of_one": "p.source_id = :source"},
-    "{open rows}": {"": "page_crawls c cross join pages p", "_of_few": "pages p cross join page_crawls c"},
-}
-_NAME = re.compile(r"^-- ([a-z_]+)$", re.MULTILINE)
+        """Run a statement for each row; SQLite may delay this, and errors, to the next statement or the commit."""
 
 
 @cache
@@ -179,10 +172,7 @@ def in_any_case(text: str | None) -> dict[str, object]:
 
 
 def _cases(char: str) -> str:
-    """Return a letter in all its cases, lower case first.
-
-    An ASCII letter is returned only in lower case, because SQL converts ASCII letters itself.
-    """
+    """Return a letter in all its cases, lower case first; an ASCII letter only in lower case, as SQL converts it."""
     if char.isascii():
         return char.lower()
     small = char.upper().lower()

@@ -30,11 +30,7 @@ MAX_CANDIDATES = 200  # pages per link that are read, to show the ones nearest t
 
 class LinkRepository(Repository):
     async def leading_to(self, url: str, source: SourceId | None = None) -> tuple[Source, str, int, bool, bool] | None:
-        """Return the link to a URL on the page that is nearest to a root, or None.
-
-        The result is (source, URL of the page, depth of the page, whether the link lacks `nofollow`, whether it is
-        admitted).
-        """
+        """Return source, page, depth, absence of `nofollow` and admission of the link to a URL nearest to a root."""
         row = await self._one("links_to", url=url, source=source)
         if row is None:
             return None
@@ -226,19 +222,14 @@ class LinkScoreRepository(Repository):
         return await self._number("asked_count", source=source)
 
     async def keep(
-        self,
-        run: Run,
-        answers: Sequence[ScoredLink],
-        weighing: KeywordWeights,
-        counts: Mapping[str, int],
-        now: datetime,
+        self, run: Run, found: Sequence[ScoredLink], weighing: KeywordWeights, counts: Mapping[str, int], now: datetime
     ) -> None:
-        """Store the answers of a scorer, recompute the scores of these links, and add `counts` to the run's counts."""
-        urls = sorted({answer.link.url for answer in answers})
+        """Store what a scorer found, recompute the scores of these links, and add `counts` to the run's counts."""
+        urls = sorted({each.link.url for each in found})
         async with self.db.write() as tx:
             rows = await tx.all("answers_among", source=run.source_id, urls=urls) if urls else []
             known = {answer.link: answer for answer in map(_answer, rows)}
-            joined = [known[each.link].merge(each) if each.link in known else each for each in answers]
+            joined = [known[each.link].merge(each) if each.link in known else each for each in found]
             await tx.many("keep_answer", [_row(run.source_id, each, now) for each in joined])
             if urls:
                 await _weigh(tx, run.source_id, weighing, urls)

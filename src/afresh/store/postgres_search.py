@@ -27,6 +27,13 @@ NO_PGVECTOR = (
     "keyword search only: this PostgreSQL has no pgvector 0.7 or newer; install it there, "
     "run `create extension vector` as its superuser, then `afresh reindex`"
 )
+WEIGHTS = {"title": "A", "heading": "B", "content": "D"}  # of the parts of a text
+GAP = 8  # positions between two parts, so that no phrase spans them
+MAX_WORDS = 16_000  # of each part; PostgreSQL has no more positions
+MAX_PLACES = 255  # positions stored for each word
+MAX_WORD_CHARS = 128  # the same limit as in queries
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_TOKEN = re.compile(r'"([^"]*)"(\*?)|(AND)|(OR)|([()])')
 
 
 def as_halfvec(row: Mapping[str, object]) -> dict[str, object]:
@@ -154,10 +161,7 @@ class PostgresSearchRepository(SearchRepository):
     table = WordTable
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
-        """Return the part of the index that a filter selects, without caching it.
-
-        A cached part could lack chunks: a transaction may commit chunks whose ids are below the newest id.
-        """
+        """Return the index part in a filter, uncached: chunks with ids below the newest may be committed later."""
         if not within:
             return IndexSubset()
         pages = [row["id"] for row in await pages_within(tx, within)]
@@ -170,15 +174,6 @@ class PostgresSearchRepository(SearchRepository):
             known = IndexStats(known.newest_chunk, known.configs, text_count=await tx.number("texts"))
             self.caches.known = known
         return known
-
-
-WEIGHTS = {"title": "A", "heading": "B", "content": "D"}  # of the parts of a text
-GAP = 8  # positions between two parts, so that no phrase spans them
-MAX_WORDS = 16_000  # of each part; PostgreSQL has no more positions
-MAX_PLACES = 255  # positions stored for each word
-MAX_WORD_CHARS = 128  # the same limit as in queries
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_TOKEN = re.compile(r'"([^"]*)"(\*?)|(AND)|(OR)|([()])')
 
 
 def lexemes(text: str, *, english: bool) -> list[str]:

@@ -15,6 +15,7 @@ from afresh.store.records import certain
 from afresh.store.repository import MANY, Repository
 
 _OWN = ("observed_at", "change_count", "quiet_seconds", "span_seconds")  # statistics on how often the page changes
+PrunedTable = Literal["documents", "changes", "outbox", "former_texts"]
 
 
 @cache
@@ -148,9 +149,6 @@ def _change(run: RunId | None, page: Page, heir: Page | None, now: datetime) -> 
     return change_row(page, run, kind, heir.content_hash if heir else None, now, page.moved_to)
 
 
-PrunedTable = Literal["documents", "changes", "outbox", "former_texts"]
-
-
 class RetentionRepository(Repository):
     async def prune_pages(self, source: SourceId, before: datetime, now: datetime, *, limit: int) -> int:
         """Delete the records of pages deleted before a time, except their attempts; return their number."""
@@ -170,10 +168,7 @@ class RetentionRepository(Repository):
             return len(pages)
 
     async def prune_attempts(self, before: datetime, *, after: int, limit: int) -> tuple[int, int | None]:
-        """Delete the attempts from before a time among the next `limit` attempts with an id above `after`.
-
-        Return how many were deleted, and the `after` of the next call; None: there are no more old attempts.
-        """
+        """Delete old ones of the next `limit` attempts above `after`; return how many, and the next `after`, if any."""
         async with self.db.write() as tx:
             row = await tx.one("next_attempts", after=after, limit=limit)
             if row is None or row["last"] is None or certain(row["oldest"]) > before:

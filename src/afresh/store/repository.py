@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FOREVER = float("inf")
 MANY = 1_000_000_000  # stands for "no limit" in SQL
+Call = Callable[..., Awaitable[Any]]
+Method = TypeVar("Method", bound=Call)
 
 
 class LinkCache:
@@ -106,10 +108,7 @@ GOING_ON = "the store is available again: continuing"
 
 @dataclass(slots=True, kw_only=True)
 class RetryPolicy:
-    """Retries calls after temporary errors, and reports to `listener` that it waits.
-
-    The time limit is `full_seconds` if the disk is full, and `busy_seconds` if the store is locked or unreachable.
-    """
+    """Retries after temporary errors, for `full_seconds` if the disk is full, else `busy_seconds`; tells `listener`."""
 
     busy_seconds: float = 30.0
     full_seconds: float = 0.0
@@ -146,10 +145,6 @@ class RetryPolicy:
             self._reported = text
             self.listener(Notice(text=text))
         await (wait_event(self.stopping, PAUSE) if lasts else asyncio.sleep(PAUSE_BUSY))
-
-
-Call = Callable[..., Awaitable[Any]]
-Method = TypeVar("Method", bound=Call)
 
 
 @dataclass(slots=True)

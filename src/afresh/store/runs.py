@@ -1,7 +1,7 @@
 """Runs in the store: start, resume, read, cancel and end them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from afresh.crawl.judge import RunEnding
@@ -48,7 +48,6 @@ class RunRepository(Repository):
         process works on the source, or if the open run is not the run `only`.
         """
         self.caches.links.forget()  # the cache may predate a clean-up by another process
-        state = RunState.QUEUED if worker is None else RunState.RUNNING
         async with self.db.write(source) as tx:
             await tx.run("wake_hosts", latest=now + MAX_HOST_PAUSE)
             row = await tx.one("open_run", source=source)
@@ -58,11 +57,11 @@ class RunRepository(Repository):
                 raise RunBusy(f"run {only} has already ended")
             resumed = row is not None and await self._may_resume(tx, run_from(row), mode, full, worker, now)
             if row is not None and resumed:
-                row = await _resume(tx, run_from(row), state, worker, now)
+                row = await _resume(tx, run_from(row), worker, now)
             else:
                 await tx.run("close_stale_runs", source=source, now=now)
                 await tx.run("free_rows_of_closed_runs", source=source, now=now)
-                row = await insert_run(tx, source, mode, state, worker, now, full=full)
+                row = await insert_run(tx, source, mode, worker, now, full=full)
                 if mode is not RunMode.CHECK:
                     await tx.run("stamp_source", source=source, now=now)
             self.caches.depths.pop(RunId(row["id"]), None)
@@ -124,7 +123,7 @@ class RunRepository(Repository):
     async def finish(self, run: Run, ending: RunEnding, now: datetime) -> Run:
         """End a run in one transaction; raise RunBusy if another process has taken over or ended it."""
         async with self.db.write(run.source_id) as tx:
-            row = await close_run(tx, run, ending.state, ending.counts, ending.notes, ending.error, now)
+            row = await close_run(tx, run, ending, now)
             if row is None:
                 raise RunBusy(f"run {run.id} was taken over or ended by another process in the meantime")
             failpoint("finish.closed")
@@ -149,36 +148,26 @@ class RunRepository(Repository):
 
 
 async def insert_run(
-    tx: Transaction,
-    source: SourceId,
-    mode: RunMode,
-    state: RunState,
-    worker: str | None,
-    now: datetime,
-    *,
-    full: bool = False,
+    tx: Transaction, source: SourceId, mode: RunMode, worker: str | None, now: datetime, *, full: bool = False
 ) -> Row:
-    given = {"mode": mode, "state": state, "full": int(full), "worker": worker}
-    taken_at = None if worker is None else now
-    return await tx.only("insert_run", source=source, **given, now=now, taken_at=taken_at)
+    return await tx.only("insert_run", source=source, mode=mode, full=int(full), now=now, **_taken_by(worker, now))
 
 
-async def close_run(
-    tx: Transaction,
-    run: Run,
-    state: RunState,
-    counts: Mapping[str, int],
-    notes: Sequence[str],
-    error: str | None,
-    now: datetime,
-) -> Row | None:
+def _taken_by(worker: str | None, now: datetime) -> dict[str, object]:
+    """Return the columns of a run that a worker takes now; None: the run is queued."""
+    if worker is None:
+        return {"worker": None, "state": RunState.QUEUED, "taken_at": None}
+    return {"worker": worker, "state": RunState.RUNNING, "taken_at": now}
+
+
+async def close_run(tx: Transaction, run: Run, ending: RunEnding, now: datetime) -> Row | None:
     """End a run and return its row; None if another process has taken over or ended it."""
-    result = {"counts": json.dumps(dict(counts)), "notes": json.dumps(list(notes)), "error": error}
-    ours = {"run": run.id, "worker": run.worker, "was": run.state}
-    return await tx.one("finish_run", **ours, **result, state=state, now=now)
+    counts, notes = json.dumps(dict(ending.counts)), json.dumps(list(ending.notes))
+    result = {"state": ending.state, "counts": counts, "notes": notes, "error": ending.error}
+    return await tx.one("finish_run", run=run.id, worker=run.worker, was=run.state, **result, now=now)
 
 
-async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None, now: datetime) -> Row:
+async def _resume(tx: Transaction, run: Run, worker: str | None, now: datetime) -> Row:
     """Resume a run where it stopped; after a long interruption, check all pages again."""
     again, asked = checks_all_again(run, now), {"source": run.source_id, "run": run.id}
     if again:
@@ -189,9 +178,8 @@ async def _resume(tx: Transaction, run: Run, state: RunState, worker: str | None
         await tx.run("restart_run", **asked, now=now)
         await tx.run("stamp_source", source=run.source_id, now=now)
     await tx.run("count_queued", run=run.id, number=-await tx.run("ask_root_again", **asked))
-    counts, taken_at = counts_so_far(run, again=again), None if worker is None else now
-    how = {"worker": worker, "state": state, "counts": json.dumps(counts), "taken_at": taken_at}
-    row = await tx.only("resume_run", run=run.id, **how)
+    counts = json.dumps(counts_so_far(run, again=again))
+    row = await tx.only("resume_run", run=run.id, counts=counts, **_taken_by(worker, now))
     await tx.run("mend_times", run=run.id, now=now)
     return row
 
@@ -217,10 +205,7 @@ def checks_all_again(run: Run, now: datetime) -> bool:
 
 
 def counts_so_far(run: Run, *, again: bool) -> Mapping[str, int]:
-    """Return the counts with which a run is resumed, including the working time of a worker that died.
-
-    With `again`, the run checks all pages again, so only counts of its cost and of written content are included.
-    """
+    """Return the counts of a resumed run, with the time of a dead worker; `again`: only of cost and written content."""
     counts = {name: number for name, number in run.counts.items() if not again or name in KEPT}
     if run.state is RunState.RUNNING and run.taken_at is not None and run.worked_at is not None:
         spent = max(timedelta(0), run.worked_at - run.taken_at)

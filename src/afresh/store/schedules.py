@@ -14,6 +14,9 @@ from afresh.store.records import at, record, rhythm_from
 from afresh.store.repository import Repository
 from afresh.urls.canonical import domain_of
 
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+FEW = 2_000  # if a source has fewer pages, reading them is faster than reading the queue of all sources
+
 
 class ScheduleRepository(Repository):
     async def rhythms(self, source: SourceId) -> list[tuple[str, ChangeStats]]:
@@ -49,10 +52,6 @@ class ScheduleRepository(Repository):
 
 def _times(planned: ScheduledRun) -> dict[str, object]:
     return {"source": planned.source, "slot": planned.slot, "at": planned.next_at, "now": planned.planned_at}
-
-
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-FEW = 2_000  # if a source has fewer pages, reading them is faster than reading the queue of all sources
 
 
 class DueRepository(Repository):

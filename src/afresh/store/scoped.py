@@ -29,6 +29,7 @@ from afresh.store.stats import StatsRepository
 from afresh.store.store import Store
 
 Class = TypeVar("Class", bound=type[Repository])
+R = TypeVar("R", bound=Repository)
 
 
 class VisibleSources:
@@ -225,9 +226,6 @@ class ScopedStats(_Scoped, StatsRepository):
     async def due_tallies(self, now: datetime) -> dict[SourceId, DueCounts]:
         ids = await self._visible.ids()
         return {each: due for each, due in (await self._inner.due_tallies(now)).items() if each in ids}
-
-
-R = TypeVar("R", bound=Repository)
 
 
 @cache

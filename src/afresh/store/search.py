@@ -21,14 +21,14 @@ from afresh.urls.scope import address_filter
 
 SMALL_SUBSET = 3_000  # chunks; every match in it is scored
 MAX_ROOM = 3 * ROOM  # matching texts in the whole index, if only those in a subset are scored
+MAX_COUNTS = 10_000
+MAX_MAP_BYTES = 5_000_000
+MAX_OTHER_URLS = 5  # with the same content
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSubset:
-    """The part of the index to search; the whole index if `pages` is None.
-
-    `chunk_mask`, if given, has a byte for each chunk of the index: 1 if the chunk is in the subset.
-    """
+    """The part of the index to search, all if `pages` is None; `chunk_mask` has a byte for each chunk: 1 if inside."""
 
     pages: Sequence[int] | None = None
     chunks: int = 0  # number of chunks in the subset
@@ -162,11 +162,6 @@ class FtsTable:
 
 def _matches(rows: Sequence[Row]) -> list[ChunkMatch]:
     return [ChunkMatch(row["chunk"], -row["score"]) for row in rows]
-
-
-MAX_COUNTS = 10_000
-MAX_MAP_BYTES = 5_000_000
-MAX_OTHER_URLS = 5  # with the same content
 
 
 class SearchRepository(Repository):

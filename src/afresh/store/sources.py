@@ -15,6 +15,7 @@ from afresh.store.repository import Repository
 from afresh.urls.canonical import domain_of
 
 UNKEPT_RUNS_STAY = timedelta(days=30)
+_UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that a listing shows unchanged
 
 
 class SourceRepository(Repository):
@@ -129,9 +130,6 @@ class SourceRepository(Repository):
         """Forget which state of the source was read last, so that the next run lists the source again."""
         async with self.db.write(source) as tx:
             await tx.run("set_mark", source=source, mark=None)
-
-
-_UNCHANGED = ("checked", "not_modified", "known_asked")  # counts of pages that a listing shows unchanged
 
 
 class ListingRepository(Repository):

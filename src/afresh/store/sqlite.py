@@ -19,20 +19,9 @@ from afresh.aio import wait_done
 from afresh.errors import StoreBusy, StoreError
 from afresh.ops.failpoints import failpoint
 from afresh.ports import StoreAccess
+from afresh.store import sqlite_file
 from afresh.store.dialect import HOLDS_TOKEN, LIST_TOKEN, ROWS_TOKEN, TEXT_TOKEN, Row, Transaction, Wakeups, queries
-from afresh.store.sqlite_file import (
-    MOVED,
-    UNWRITABLE,
-    check_age,
-    check_owner,
-    check_sound,
-    explain,
-    migrate,
-    needs_check,
-    size_of,
-    wal_of,
-    ways_in,
-)
+from afresh.store.sqlite_file import ways_in
 
 BUSY_SECONDS = 30.0
 OPEN_PAUSE_SECONDS = 0.05  # between attempts to open a file that another process is creating
@@ -52,6 +41,10 @@ PRAGMAS = (
 LEVEL = 4  # saves nearly as much as the highest one, in two thirds of its time
 GAIN = 0.9  # share of its size to which a text has to shrink
 _LOCK = re.compile(r"\s*\{for update[\w ]*\}")
+Step = tuple[str, Callable[[], object]]  # a failpoint, and what to do before it
+CROWDED_SECONDS = 0.2  # after this wait, a process polls more often than processes that wait for a shorter time
+LOCKED_SECONDS = 3.0  # after this wait, the file counts as locked for long, and a process polls less often
+FIRST_PAUSE, SHORT_PAUSE, LONG_PAUSE = 0.012, 0.006, 0.025  # seconds
 
 
 @lru_cache(256)  # a batch contains few distinct times
@@ -90,9 +83,6 @@ def _columns(name: str) -> tuple[str, ...]:
     """Return the columns of the rows that a statement takes; none if it takes no rows."""
     found = ROWS_TOKEN.search(queries("sqlite")[name])
     return tuple(found[1].split()) if found else ()
-
-
-Step = tuple[str, Callable[[], object]]  # a failpoint, and what to do before it
 
 
 class SqliteSession(Transaction):
@@ -249,7 +239,7 @@ class SqliteDatabase:
         except sqlite3.Error as error:
             if ways[1:]:
                 return self._connect(role, ways[1:])
-            raise explain(error, self.path) from error
+            raise sqlite_file.explain(error, self.path) from error
 
     def _connect_by(self, role: str, way: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -258,9 +248,9 @@ class SqliteDatabase:
         connection.row_factory = sqlite3.Row
         add_functions(connection)
         try:
-            check_owner(connection, self.path)
+            sqlite_file.check_owner(connection, self.path)
             if READ_ONLY.search(way):
-                check_age(connection, self.path)
+                sqlite_file.check_age(connection, self.path)
             elif role == "write":
                 self._prepare(connection)
             for pragma in PRAGMAS:
@@ -271,15 +261,15 @@ class SqliteDatabase:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        if self.access is not StoreAccess.READ and needs_check(self.path):
-            check_sound(connection, self.path)
+        if self.access is not StoreAccess.READ and sqlite_file.needs_check(self.path):
+            sqlite_file.check_sound(connection, self.path)
         [mode] = connection.execute("pragma journal_mode = wal").fetchone()
         if mode != "wal":
             raise StoreError(
                 f"the store {self.path} cannot be shared between processes on this kind of drive; "
                 "keep it on a disk of this machine"
             )
-        migrate(connection)
+        sqlite_file.migrate(connection)
         connection.execute("pragma busy_timeout = 0")  # `begin` waits by its own rules
 
     def _check_place(self) -> None:
@@ -287,13 +277,13 @@ class SqliteDatabase:
         with suppress(OSError):
             if self._opened is not None and os.path.samestat(self._opened, self.path.stat()):
                 return
-        raise StoreError(f"the store {self.path} {MOVED}")
+        raise StoreError(f"the store {self.path} {sqlite_file.MOVED}")
 
     @asynccontextmanager
     async def write(self, source: int | None = None) -> AsyncIterator[Transaction]:
         """Open an atomic write transaction; only one is open at a time."""
         if "write" not in self._connections:
-            raise StoreError(f"the store {self.path} {UNWRITABLE}")
+            raise StoreError(f"the store {self.path} {sqlite_file.UNWRITABLE}")
         connection, call = self._connections["write"], self._calls["write"]
         async with self._writing:
             session = SqliteSession(connection, call, partial(begin, connection, self.wait_seconds))
@@ -306,7 +296,7 @@ class SqliteDatabase:
             except BaseException as error:
                 await wait_done(call(connection.rollback))
                 if isinstance(error, sqlite3.Error):
-                    raise explain(error, self.path) from error
+                    raise sqlite_file.explain(error, self.path) from error
                 raise
 
     @asynccontextmanager
@@ -326,25 +316,25 @@ class SqliteDatabase:
                     connection.interrupt()  # so that an abandoned query does not block the reader
                 await wait_done(call(connection.rollback))
                 if isinstance(error, sqlite3.Error):
-                    raise explain(error, self.path) from error
+                    raise sqlite_file.explain(error, self.path) from error
                 raise
             finally:
                 self._idle.append(role)
 
     async def size_bytes(self) -> int:
-        return size_of(self.path) + size_of(wal_of(self.path))
+        return sqlite_file.size_of(self.path) + sqlite_file.size_of(sqlite_file.wal_of(self.path))
 
     async def reclaim_space(self) -> int | None:
         """Rewrite the file without free pages, and return the bytes saved; raise StoreBusy if the file is in use."""
         before = await self.size_bytes()
         async with self._writing:
             if self.read_only:
-                raise StoreError(f"the store {self.path} {UNWRITABLE}")
+                raise StoreError(f"the store {self.path} {sqlite_file.UNWRITABLE}")
             try:
                 for sql in ("vacuum", "pragma wal_checkpoint(truncate)"):
                     await wait_done(self._calls["write"](self._connections["write"].execute, sql))
             except sqlite3.Error as error:
-                raise explain(error, self.path) from error
+                raise sqlite_file.explain(error, self.path) from error
         return max(0, before - await self.size_bytes())
 
     async def find_problem(self) -> str | None:
@@ -379,21 +369,13 @@ class SqliteDatabase:
             thread.shutdown()
 
 
-CROWDED_SECONDS = 0.2  # after this wait, a process polls more often than processes that wait for a shorter time
-LOCKED_SECONDS = 3.0  # after this wait, the file counts as locked for long, and a process polls less often
-FIRST_PAUSE, SHORT_PAUSE, LONG_PAUSE = 0.012, 0.006, 0.025  # seconds
-
-
 def begin(
     connection: sqlite3.Connection,
     seconds: float,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Begin a write transaction as soon as no other is open; after `seconds`, raise the SQLite error.
-
-    SQLite's own busy handler polls less often the longer it waits, so that the longest waiting process starves.
-    """
+    """Begin a write transaction within `seconds`; SQLite's busy handler would starve the process that waits longest."""
     since = clock()
     while True:
         try:

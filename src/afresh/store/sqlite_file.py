@@ -51,6 +51,8 @@ EXPLANATIONS: dict[int, tuple[type[StoreError], str]] = {
         "and keep the store on a disk of this machine",
     ),
 }
+SMALL_BYTES = 16 * 2**20  # a file of this size is checked within milliseconds
+IDLE_SECONDS = 86_400
 
 
 def explain(error: sqlite3.Error, path: Path) -> StoreError:
@@ -61,10 +63,6 @@ def explain(error: sqlite3.Error, path: Path) -> StoreError:
 
 def missing(path: Path) -> StoreMissing:
     return StoreMissing(f"there is no store at {path} yet; `afresh crawl URL` creates one")
-
-
-SMALL_BYTES = 16 * 2**20  # a file of this size is checked within milliseconds
-IDLE_SECONDS = 86_400
 
 
 def wal_of(path: Path) -> Path:

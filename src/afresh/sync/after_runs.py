@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY_SECONDS = 60.0  # first wait before syncing an unfinished or busy sink again
 MAX_RETRY_SECONDS = 3600.0  # maximum wait before syncing such a sink again
+RECENT_RUNS = 100  # maximum number of runs that start and end between two polls
+GOING = (RunState.QUEUED, RunState.RUNNING)
 
 
 @dataclass(slots=True)
@@ -95,10 +97,6 @@ class PostRunSync:
             self.on_report(report)
         self._problems[report.sink] = problem
         self.failed = self.failed or report.error is not None or bool(report.failed or report.stuck)
-
-
-RECENT_RUNS = 100  # maximum number of runs that start and end between two polls
-GOING = (RunState.QUEUED, RunState.RUNNING)
 
 
 @dataclass(slots=True)

@@ -21,6 +21,10 @@ from afresh.sync.reports import CopyView, SyncedDocument
 
 GONE = (PageStatus.DELETED, PageStatus.REDIRECT)
 STUCK = "stuck: "  # prefix of the error of a document that stays in processing; SQL statements use it, too
+# The status of a page is the first of these states that any of its copies has; without any, the page is active.
+FIRST = (PageStatus.ERROR, PageStatus.READY_FOR_INDEXING, PageStatus.PROCESSING)
+CONTENT = (PageStatus.ACTIVE, *FIRST)
+_VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at", "updated_at")
 
 
 class CopyStep(StrEnum):
@@ -188,10 +192,7 @@ def _processing(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> 
 
 
 def _failed(copy: Copy, remote: Remote, now: datetime, times: SyncTimes) -> Copy:
-    """Return a copy whose document the sink failed to process.
-
-    The document is to be checked again later; if it still fails at that check, it is uploaded again.
-    """
+    """Return a copy whose document failed in the sink: it is checked again later, then uploaded again if needed."""
     reason = f"FAILED: {remote.reason or 'the store gives no reason'}"
     if copy.failed_at is None:
         return replace(copy, failed_at=now, next_try_at=now + times.recheck, error=reason)
@@ -211,12 +212,6 @@ def _put_again(copy: Copy, remote: Remote, reason: str, now: datetime, times: Sy
 
 def is_stuck(copy: Copy) -> bool:
     return copy.state is PageStatus.PROCESSING and (copy.error or "").startswith(STUCK)
-
-
-# The status of a page is the first of these states that any of its copies has; without any, the page is active.
-FIRST = (PageStatus.ERROR, PageStatus.READY_FOR_INDEXING, PageStatus.PROCESSING)
-CONTENT = (PageStatus.ACTIVE, *FIRST)
-_VIEW_FIELDS = ("remote_id", "remote_name", "held_hash", "error", "next_try_at", "updated_at")
 
 
 def copy_state(wanted: DesiredCopy) -> PageStatus:

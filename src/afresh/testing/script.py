@@ -15,6 +15,7 @@ from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Fetched, Gone, Request
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+Content = str | bytes | Callable[[], str]
 
 
 class FrozenClock:
@@ -39,9 +40,6 @@ def _utc(at: datetime) -> datetime:
     if at.tzinfo is None:
         raise ValueError(f"{at.isoformat()} has no time zone: write datetime(…, tzinfo=UTC)")
     return at.astimezone(UTC)
-
-
-Content = str | bytes | Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

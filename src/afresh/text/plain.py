@@ -37,6 +37,11 @@ _SHORTENED = re.compile(
 _WIDE_ENDS = "。！？」』）"
 _THOUGHTS = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _JOINING = "\u200c\u200d\ufe0e\ufe0f"
+# `](https://host/path "title"` of a link without the final parenthesis; parentheses in it are in pairs.
+_TARGET = re.compile(
+    r"\]\(<?https?://[^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}"
+    r"(?: \"[^\"\n]{0,500}\")?(?=\))"
+)
 
 
 def visible(text: str) -> str:
@@ -127,13 +132,6 @@ def shortened(text: str, most: int) -> str:
     space = text.rfind(" ", end // 2, end + 1)
     kept = text[: space if space > 0 else end].rstrip(" ,;:–—-(")
     return f"{kept}…" if kept else text[:most]
-
-
-# `](https://host/path "title"` of a link without the final parenthesis; parentheses in it are in pairs.
-_TARGET = re.compile(
-    r"\]\(<?https?://[^()\s]{0,2000}(?:\([^()\s]{0,500}\)[^()\s]{0,500}){0,4}"
-    r"(?: \"[^\"\n]{0,500}\")?(?=\))"
-)
 
 
 def without_targets(markdown: str) -> str:

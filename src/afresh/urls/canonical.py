@@ -64,6 +64,7 @@ _ESCAPE = re.compile(  # an escape of an unreserved character, or one that is no
 _STRAY_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # without tab, LF and CR, which the URL standard removes
 _STRIPPED = "".join(map(chr, range(0x21)))  # C0 controls and space, which the URL standard strips at both ends
+_LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely use https
 
 
 def _plain_form(escape: str) -> str:
@@ -197,9 +198,6 @@ def _private_suffix() -> Callable[[str], str | None]:
     from publicsuffixlist import PublicSuffixList
 
     return PublicSuffixList().privatesuffix
-
-
-_LOCAL = re.compile(r"localhost(:\d+)?$|[\d.]+(:\d+)?$|\[")  # hosts that rarely use https
 
 
 def typed_address(raw_url: str) -> str:

@@ -46,6 +46,10 @@ LEAST_SLASHES = 2 + REPEATS  # of a URL whose path repeats itself
 _MAX_UNIT_PARTS = 5  # maximum length of a repeating sequence of path components
 WHOLE_SITE = "/llms-full.txt"  # has the text of all pages, so it is only useful as a source of its own
 _FILE = re.compile(r"(?:.*\.[A-Za-z][A-Za-z0-9]{1,5}|index)", re.IGNORECASE)
+OTHER_SITE = (
+    "another site, so nothing was read; if that is right, follow it with "
+    "`afresh refresh NAME --follow-move`, or give the source that URL (PATCH /api/v1/sources/NUMBER)"
+)
 
 
 class CrawlScope(StrEnum):
@@ -108,12 +112,6 @@ class Rules:
         if self.refusal(to, 0) is None:
             return True
         return asked == self.root and (self.may_move or is_same_site(asked, to))
-
-
-OTHER_SITE = (
-    "another site, so nothing was read; if that is right, follow it with "
-    "`afresh refresh NAME --follow-move`, or give the source that URL (PATCH /api/v1/sources/NUMBER)"
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from afresh.urls.files import is_file_url
 
 MAX_QUIET_PERIODS = 10  # a path that keeps changing is checked after so many quiet periods
 MAX_SINGLE_PATHS = 1_000  # with more changed paths, a full listing is cheaper
+MAX_CONCURRENT_RUNS = 3  # concurrent runs, so that a slow list of links does not delay folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +153,7 @@ class SourceWatcher:
         return not self._removed and not self.watch.stopping.is_set()
 
     async def _start_feed(self, change_feed: ChangeFeed) -> bool:
-        """Open the change feed; return False if the root does not exist, or if there are no file events.
-
-        Without file events, list the source once; after a pause, the caller tries again.
-        """
+        """Open the change feed, or list once if files have no events; return False to be called again after a pause."""
         self._lost, self._pause = False, self.watch.times.tick
 
         def on_change(paths: Sequence[str]) -> None:
@@ -255,9 +253,6 @@ class SourceWatcher:
     async def _sleep_until(self, moment: float) -> None:
         self._waking.clear()
         await wait_first(self._waking, self.watch.stopping, seconds=moment - self._loop.time())
-
-
-MAX_CONCURRENT_RUNS = 3  # concurrent runs, so that a slow list of links does not delay folders
 
 
 def select_watched(labelled: Mapping[str, Sequence[Source]], everything: Sequence[Source]) -> list[Source]:

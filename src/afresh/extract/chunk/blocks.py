@@ -25,6 +25,11 @@ WORD = 16
 
 _MARKUP = re.compile(r"[`*_\[\]<>&\\{~#!]")
 _PARSER = pyromark.Markdown(options=pyromark.Options.ENABLE_HEADING_ATTRIBUTES)
+Trail = tuple[tuple[int, str], ...]  # level and title of each enclosing heading, outermost first
+_CODE_FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*")
+_LINES = re.compile(r"[^\n]+\n*|\n+")  # a line and the blank lines after it
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*")
+_WORDS = re.compile(r".{1,400}(?:\s+|\Z)|.{1,400}", re.DOTALL)
 
 
 def plain_title(raw: str) -> str:
@@ -284,14 +289,6 @@ class _Scan:
             self.blocks.append(Block(start, kind, rank, level, title))
         else:
             self.blocks[-1] = Block(start, kind, last.rank, level, title)
-
-
-Trail = tuple[tuple[int, str], ...]  # level and title of each enclosing heading, outermost first
-
-_CODE_FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*")
-_LINES = re.compile(r"[^\n]+\n*|\n+")  # a line and the blank lines after it
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])\s*")
-_WORDS = re.compile(r".{1,400}(?:\s+|\Z)|.{1,400}", re.DOTALL)
 
 
 class Piece(NamedTuple):

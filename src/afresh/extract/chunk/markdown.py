@@ -15,6 +15,7 @@ from afresh.text.plain import TargetlessText
 
 _LAST_HEADING = 6
 _DEPTH = 28  # deeper recursion is a sign of a malicious text, which is cut in the middle
+_TYPES = ("text", "code", "table", "list")
 
 
 class _Packing:
@@ -88,9 +89,6 @@ class _Packing:
                 groups.append((start, first if start == low else start, stop))
             joinable = not large
         return groups
-
-
-_TYPES = ("text", "code", "table", "list")
 
 
 def chunk(document: Document) -> Sequence[Chunk]:

@@ -109,10 +109,7 @@ def split_outside(text: str, mark: str) -> list[str]:
 
 
 def _selectors_of(outer: str | None, prelude: str) -> str | None:
-    """Return the selectors of a block that begins with `prelude` in a block with the selectors `outer`.
-
-    Return `outer` for a block that only groups rules (`@media`), None for a block that does not apply on screens.
-    """
+    """Return the selectors of a block inside one with `outer`: `outer` itself for `@media`, None if not on screens."""
     if outer is None:
         return None
     if not prelude.startswith("@"):

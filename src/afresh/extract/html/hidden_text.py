@@ -218,10 +218,7 @@ class RemovedText(NamedTuple):
 
 
 def drop_hidden(tree: LexborHTMLParser, lower_html: bytes, rare: Collection[str], *, rendered: bool) -> RemovedText:
-    """Remove elements that no reader sees; return what was removed.
-
-    The HTML in lower case and the rare tags of the page (`rare`) show which searches of the tree can be skipped.
-    """
+    """Remove and return elements that no reader sees; `lower_html` and `rare` tags show which searches to skip."""
     never_visible = tree.css(NEVER_VISIBLE) if rare else []
     for node in never_visible:
         detach(node)

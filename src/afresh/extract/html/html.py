@@ -27,6 +27,9 @@ _NEVER_NEST = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track",
     "wbr", "p", "li", "dt", "dd", "option", "tr", "td", "th", "a",
 ))  # fmt: skip
+# One search of the tree for all of these shows that most pages have none; each search walks the whole tree.
+RARE = f"frameset, button, select, [hidden], {LINK_ATTRIBUTES}, {NEVER_VISIBLE}"
+_PERMALINKS = " ¶#§🔗"
 
 
 def flatten(html: str, tag_count: int) -> str:
@@ -61,11 +64,6 @@ def _deep_names(html: str) -> list[str]:
             depth[name] += 1
             deepest[name] = max(deepest[name], depth[name])
     return [name for name, most in deepest.items() if most > DEEPEST]
-
-
-# One search of the tree for all of these shows that most pages have none; each search walks the whole tree.
-RARE = f"frameset, button, select, [hidden], {LINK_ATTRIBUTES}, {NEVER_VISIBLE}"
-_PERMALINKS = " ¶#§🔗"
 
 
 def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:

@@ -22,6 +22,13 @@ USUAL_PLACES = (
     ".entry-content, .post-content, .article-content, .article-body, .post-body",
     "#main-content, #content, #main, .main-content",
 )  # fmt: skip
+HOLDERS = frozenset((
+    "div", "section", "article", "main", "table", "tbody", "tr", "td", "form", "center", "font",
+    "span", "ul", "li", "dl", "dd", "blockquote", "body",
+))  # fmt: skip
+NEARLY_ALL = 0.85
+DEEPEST = 60
+LINK_LIST = 0.8  # a block in which more of the text is link text is a list of links
 
 
 def find_main(tree: LexborHTMLParser, generator: str) -> LexborNode | None:
@@ -51,15 +58,6 @@ def _usual(tree: LexborHTMLParser, body: LexborNode) -> LexborNode | None:
 
 def _size(node: LexborNode) -> int:
     return len(node.text(skip_empty=True))
-
-
-HOLDERS = frozenset((
-    "div", "section", "article", "main", "table", "tbody", "tr", "td", "form", "center", "font",
-    "span", "ul", "li", "dl", "dd", "blockquote", "body",
-))  # fmt: skip
-NEARLY_ALL = 0.85
-DEEPEST = 60
-LINK_LIST = 0.8  # a block in which more of the text is link text is a list of links
 
 
 def densest(body: LexborNode) -> LexborNode | None:

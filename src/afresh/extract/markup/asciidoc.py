@@ -43,6 +43,8 @@ _INLINE = re.compile(
 )
 _MARKED = re.compile(r"[`:<(\[*_+#]")
 _WINDOW = re.compile(r"\^$|,\s*(?:window|role|opts|title|rel)\b.*$")
+_CELL = re.compile(r"(?:(?<=\s)|^)(?:\d+(?:\.\d+)?[+*]|\.\d+\+)?[<^>]?(?:\.[<^>])?[a-z]?\||(?<!\\)\|")
+_TIMES = re.compile(r"(\d+)\*")
 
 
 def _convert_inline(found: re.Match[str]) -> str:
@@ -358,15 +360,8 @@ def _code(lines: list[str], options: str, fence_language: str, attributes: dict[
     return code_block(converted, re.sub(r"[^\w+#.-]", "", language).lower())
 
 
-_CELL = re.compile(r"(?:(?<=\s)|^)(?:\d+(?:\.\d+)?[+*]|\.\d+\+)?[<^>]?(?:\.[<^>])?[a-z]?\||(?<!\\)\|")
-_TIMES = re.compile(r"(\d+)\*")
-
-
 def table_rows(lines: Sequence[str], attributes: str, border: str) -> tuple[Rows, bool]:
-    """Return the rows of a table, and whether the first one is its head.
-
-    `lines` are those between its borders, and `border` is the first character of a border (`|===`, `,===`).
-    """
+    """Return the rows in the lines of a table, and whether the first is its head; `border` begins its border lines."""
     is_text = "header" in attributes and "noheader" not in attributes
     if border == "," or "format=csv" in attributes.replace('"', ""):
         return csv_rows("\n".join(lines)), is_text

@@ -7,6 +7,12 @@ from itertools import islice
 
 TIMES = 4
 AT_LEAST = 64 * 1024  # minimum budget in characters
+MOST_COLUMNS = 100
+MOST_BLANK = 1_000  # number of empty cells that may always be added to short rows
+_GRID = re.compile(r"\+(?:[-=]+\+)+\s*$")
+_SIMPLE = re.compile(r"=+(?:[ \t]+=+)+\s*$")
+_SPAN = re.compile(r"-+(?:[ \t]+-+)*\s*$")
+Rows = list[list[str]]
 
 
 class ExpansionBudget:
@@ -20,16 +26,6 @@ class ExpansionBudget:
             return False
         self._left -= len(value)
         return True
-
-
-MOST_COLUMNS = 100
-MOST_BLANK = 1_000  # number of empty cells that may always be added to short rows
-
-_GRID = re.compile(r"\+(?:[-=]+\+)+\s*$")
-_SIMPLE = re.compile(r"=+(?:[ \t]+=+)+\s*$")
-_SPAN = re.compile(r"-+(?:[ \t]+-+)*\s*$")
-
-Rows = list[list[str]]
 
 
 def is_grid(line: str) -> bool:

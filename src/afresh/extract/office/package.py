@@ -25,6 +25,11 @@ SMALL = MEGABYTE  # up to this size, any compression ratio is accepted
 
 _ENTRY = b"PK\x01\x02"
 _ENCRYPTED = 0x1
+LARGEST_TREE = 24 * MEGABYTE  # of XML; its tree takes about ten times as much memory
+_OPTIONS: dict[str, Any] = {
+    "resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False,
+    "remove_comments": True, "remove_pis": True,
+}  # fmt: skip
 
 
 class ZipReader:
@@ -124,13 +129,6 @@ class OfficePackage:
     def core_property(self, name: str) -> str:
         root = self.read_if_there("docProps/core.xml")
         return next((each.text for each in root if name_of(each) == name and each.text), "")
-
-
-LARGEST_TREE = 24 * MEGABYTE  # of XML; its tree takes about ten times as much memory
-_OPTIONS: dict[str, Any] = {
-    "resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False,
-    "remove_comments": True, "remove_pis": True,
-}  # fmt: skip
 
 
 def parse_xml(data: bytes, *, mend: bool = False) -> Any:

@@ -19,6 +19,10 @@ SECONDS = 30.0  # time limit of a call, from its start in the process
 STARTING_SECONDS = 60.0
 LEAVING_SECONDS = 5.0  # time until a process that has closed its output is killed
 Buffer = bytes | bytearray
+P = ParamSpec("P")
+R = TypeVar("R")
+AHEAD = 2  # calls sent to a process at a time: one in progress, one waiting in the pipe
+MAX_WAIT_SECONDS = 3.0  # a call that waits longer starts another process
 
 
 class CallDropped(Exception):
@@ -170,12 +174,6 @@ class ParserProcess:
     def _kill(self) -> None:
         with suppress(ProcessLookupError):
             self.process.kill()
-
-
-P = ParamSpec("P")
-R = TypeVar("R")
-AHEAD = 2  # calls sent to a process at a time: one in progress, one waiting in the pipe
-MAX_WAIT_SECONDS = 3.0  # a call that waits longer starts another process
 
 
 class ParserPool:

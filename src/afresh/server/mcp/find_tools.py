@@ -33,6 +33,8 @@ Wanted = Annotated[
 Cursor = Annotated[
     str | None, Field(max_length=200, description="The nextCursor of the previous answer; repeat the other arguments")
 ]
+MAX_CACHED_PAGES = 8  # kept so that further parts need no new request
+MAX_CACHED_CHARS = 2_000_000  # of one page
 
 
 def add_search_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
@@ -196,10 +198,6 @@ def _change_text(change: answers.Change) -> str:
     label = label_of(change.library, change.version)
     head = f"\n{answers.when(change.at)} {change.kind}{moved}: {change.url} ({label})"
     return f"{head}\n{change.diff}" if change.diff else head
-
-
-MAX_CACHED_PAGES = 8  # kept so that further parts need no new request
-MAX_CACHED_CHARS = 2_000_000  # of one page
 
 
 def add_page_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:

@@ -28,6 +28,9 @@ BLOCKS = {
     "Strong": "strong",
     "Strikethrough": "s",
 }
+MAX_PASSAGE_CHARS = 20_000  # a page shows the first lines
+_RULE = frozenset("|-: \t")
+_HUNK = re.compile(r"@@ -(\d+),\d+ \+(\d+),\d+ @@")
 
 
 def rendered(markdown: str, base: str) -> Markup:
@@ -155,10 +158,6 @@ def safe_address(target: str, base: str = "") -> str | None:
     return address if address.lower().startswith(SCHEMES) else None
 
 
-MAX_PASSAGE_CHARS = 20_000  # a page shows the first lines
-_RULE = frozenset("|-: \t")
-
-
 def passage(text: str) -> Markup:
     writer = _PassageWriter("")
     writer.read(dedent_lists(text[:MAX_PASSAGE_CHARS]))
@@ -219,9 +218,6 @@ class _PassageWriter(HtmlWriter):
             case "Table":
                 return "<table>", "</table>"
         return super().tags(name, given)
-
-
-_HUNK = re.compile(r"@@ -(\d+),\d+ \+(\d+),\d+ @@")
 
 
 class Line(NamedTuple):

@@ -21,6 +21,8 @@ router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 POLL_SECONDS, IDLE_POLL_SECONDS = 0.5, 2.0  # between two queries for runs; the idle value applies if no run is active
 STREAM_SECONDS = 60.0  # then the browser reconnects, and permissions are checked again
+TABS = (("", "Changes"), ("attempts", "Attempts"))
+SYNC_TABS = (("documents", "Documents"),)
 
 
 @router.get("/live")
@@ -44,10 +46,6 @@ async def live(ctx: Context, source: Annotated[int | None, Query(ge=1, le=MAX_ID
 
 def is_active(each: tuple[Source, RunReport]) -> bool:
     return each[1].state in (RunState.QUEUED, RunState.RUNNING)
-
-
-TABS = (("", "Changes"), ("attempts", "Attempts"))
-SYNC_TABS = (("documents", "Documents"),)
 
 
 @router.get("/runs/{number}")

@@ -25,6 +25,7 @@ from afresh.urls.scope import Globs
 T = TypeVar("T")
 
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+RACY_SECONDS = 2.0  # a file modified less than this ago may change again without a new modification time
 
 
 class _OpenArchive:
@@ -139,9 +140,6 @@ def _facts_of(path: Path) -> os.stat_result:
 
 def _state(facts: os.stat_result) -> str:
     return f"{facts.st_size}-{facts.st_mtime_ns}-{facts.st_ctime_ns}"
-
-
-RACY_SECONDS = 2.0  # a file modified less than this ago may change again without a new modification time
 
 
 class ArchiveLister(ListerBase):

@@ -34,6 +34,11 @@ _DECOMPRESSORS: tuple[tuple[bytes, Callable[[], Decompressor]], ...] = (
     (b"BZh", bz2.BZ2Decompressor),
     (b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY_BYTES)),
 )
+MAX_DIRECTORY_BYTES = 16 * MEGABYTE
+BROKEN_ZIP = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError)  # raised by zipfile
+_LOCAL_HEADER = 30
+_ENCRYPTED_BITS = 0x2041  # flags for an encrypted entry, strong encryption and an encrypted directory
+_DOS = frozenset({0, 10, 14})  # operating systems whose archives may contain paths with backslashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +81,7 @@ def find_decompressor(head: bytes) -> Callable[[], Decompressor] | None:
 
 
 def decompress(
-    file: IO[bytes],
-    target: IO[bytes],
-    make: Callable[[], Decompressor],
-    limits: ArchiveLimits,
-    deadline: OpeningDeadline,
+    file: IO[bytes], out: IO[bytes], make: Callable[[], Decompressor], limits: ArchiveLimits, deadline: OpeningDeadline
 ) -> None:
     """Decompress all members of a stream into a file; raise SourceError if it exceeds a limit or is damaged."""
     stream, size, data = make(), 0, b""
@@ -96,7 +97,7 @@ def decompress(
             piece = stream.decompress(unused + data, STEP_BYTES)
         except (zlib.error, OSError, EOFError, lzma.LZMAError) as error:
             raise SourceError(f"the archive is damaged ({error})") from error
-        size += target.write(piece)
+        size += out.write(piece)
         limits.check(0, size)
         if size > limits.stream_bytes:
             raise SourceError(
@@ -267,14 +268,6 @@ def _pairs(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         key, _, value = data[at + len(length) + 1 : at + int(length) - 1].partition(b"=")
         yield key, value
         at += int(length)
-
-
-MAX_DIRECTORY_BYTES = 16 * MEGABYTE
-BROKEN_ZIP = (BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError)  # raised by zipfile
-
-_LOCAL_HEADER = 30
-_ENCRYPTED_BITS = 0x2041  # flags for an encrypted entry, strong encryption and an encrypted directory
-_DOS = frozenset({0, 10, 14})  # operating systems whose archives may contain paths with backslashes
 
 
 class _Guarded:

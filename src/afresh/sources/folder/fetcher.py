@@ -32,6 +32,7 @@ _STEP = (
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
 )
+TOO_LARGE = "larger than files.max_file_bytes"
 
 
 @dataclass(frozen=True)
@@ -140,9 +141,6 @@ def open_without_symlinks(path: str) -> int:
 
 def _version(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-TOO_LARGE = "larger than files.max_file_bytes"
 
 
 class _Folder(NamedTuple):

@@ -28,17 +28,12 @@ TEMPORARY = frozenset("crdownload part swo swp swx tmp".split())  # noqa: SIM905
 _BY_SUFFIX = {**dict.fromkeys(BINARY, "binary"), **dict.fromkeys(TEMPORARY, "temporary")}
 HIDDEN, IGNORED, UNWANTED = "hidden", "ignored", "excluded by the rules"
 OUTSIDE = "link out of the folder"
+_Seen = tuple[int, int, int, int]  # identifies a version of a file
 
 
 def reported_counts(dropped: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts by reason, without hidden files and files that the patterns exclude.
-
-    Users expect these files to be left out.
-    """
+    """Return the counts by reason, without hidden and excluded files, which users expect to be left out."""
     return {why: number for why, number in dropped.items() if why not in (HIDDEN, UNWANTED)}
-
-
-_Seen = tuple[int, int, int, int]  # identifies a version of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,10 +141,7 @@ class FileFilter:
         return self._rules_below(path.split("/") if path else [])[0]
 
     def _rules_below(self, folders: list[str]) -> tuple[str | None, tuple[Level, ...]]:
-        """Return why a folder is left out (None if it is not), and the ignore rules that apply in it.
-
-        `folders` are the segments of the path of the folder.
-        """
+        """Return why a folder, given by its path segments, is left out, or None; and the ignore rules in it."""
         if len(folders) > self.rules.max_depth:
             return "too deep", ()
         levels, prefix = self.levels("", ()), ""

@@ -41,6 +41,11 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(?:/|$)|[./]$|^[-./]|^@$")
 _PATH_SAFE = "/!$&'()*+,;=:~"
 _MAX_REF_CHARS = 250
+FILES = frozenset({b"100644", b"100755", b"100664"})
+_UNREAD = {b"120000": "symbolic links", b"160000": "submodules"}
+_ODD_PARTS = frozenset({b"", b".", b"..", b".git"})
+_SHORT_ID = re.compile(r"[0-9a-fA-F]{4,39}")
+_SAFE = "/!$&'()*+,=:@~"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,12 +167,6 @@ def _mask_user(typed: str) -> str:
     return repr(re.sub(r"(://)[^/]*@", rf"\1{MASK}@", typed)[:200])
 
 
-FILES = frozenset({b"100644", b"100755", b"100664"})
-_UNREAD = {b"120000": "symbolic links", b"160000": "submodules"}
-_ODD_PARTS = frozenset({b"", b".", b"..", b".git"})
-_SHORT_ID = re.compile(r"[0-9a-fA-F]{4,39}")
-
-
 class RefKind(StrEnum):
     HEAD = "HEAD"  # no name was given
     BRANCH = "branch"
@@ -253,9 +252,6 @@ def blob_id(data: bytes, like: str) -> str:
 
 def is_lfs_pointer(data: bytes) -> bool:
     return len(data) <= 1_024 and data.startswith(b"version https://git-lfs.github.com/spec/")
-
-
-_SAFE = "/!$&'()*+,=:@~"
 
 
 @dataclass(frozen=True, slots=True)

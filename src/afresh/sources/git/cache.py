@@ -18,6 +18,13 @@ from afresh.sources.git.remote import GitRemote, describe_error
 _CLONE, _USED, _WRITTEN, _TRASH = ".git", ".used", ".written", ".trash"
 _POLL_SECONDS = 0.05
 MAX_WAIT_SECONDS = 600.0
+READ_CALL_SECONDS = 120.0  # time limit for calls that read the local clone
+MAX_BLOBS_PER_REQUEST = 20_000
+MAX_PACKS = 24
+_FETCH = (
+    *("fetch", "--quiet", "--filter=blob:none", "--no-tags", "--no-write-fetch-head"),
+    *("--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates"),
+)
 
 
 class GitCache:
@@ -151,15 +158,6 @@ def _size(folder: Path) -> int:
             with suppress(OSError):
                 total += os.lstat(os.path.join(place, name)).st_size
     return total
-
-
-READ_CALL_SECONDS = 120.0  # time limit for calls that read the local clone
-MAX_BLOBS_PER_REQUEST = 20_000
-MAX_PACKS = 24
-_FETCH = (
-    *("fetch", "--quiet", "--filter=blob:none", "--no-tags", "--no-write-fetch-head"),
-    *("--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates"),
-)
 
 
 class GitClone:

@@ -21,6 +21,7 @@ _KEPT_ERROR_BYTES = 8_192  # of git's error output that are used
 _PIECE_BYTES = 65_536
 # Downloads arrive in pack files, so a limit for the size of files also limits a download.
 _BOUNDED = 'ulimit -f "$1"; ulimit -v "$2" 2>/dev/null || :; shift 2; exec "$@"'
+READ_SECONDS = 60.0
 
 
 class GitError(SourceError):
@@ -131,9 +132,6 @@ async def _feed(process: Process, data: bytes) -> None:
             process.stdin.write(data)
             await process.stdin.drain()
         process.stdin.close()
-
-
-READ_SECONDS = 60.0
 
 
 class BlobReader:

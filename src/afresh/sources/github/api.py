@@ -31,6 +31,9 @@ _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _SYMLINK, _FILES = "120000", ("100644", "100755", "100664")
 LINKS, MODULES, ODD = "symbolic links", "submodules", "with a name that cannot be a path"
+VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
+_GH_SECONDS = 5.0
+_MAX_TOKEN_CHARS = 1_024
 
 
 class GithubFile(NamedTuple):
@@ -164,11 +167,6 @@ def read_mark(text: str | None, rules: str) -> GithubState | None:
         return None
     sound = all(isinstance(found[each.name], each.type) for each in fields(GithubState))  # type: ignore[arg-type]
     return state if sound else None
-
-
-VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
-_GH_SECONDS = 5.0
-_MAX_TOKEN_CHARS = 1_024
 
 
 async def find_token(

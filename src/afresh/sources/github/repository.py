@@ -22,6 +22,9 @@ from afresh.sources.github.api import (
 )
 
 _MAX_REQUESTS = 200
+TOO_LONG = "with a name too long for a URL"
+_MAX_TRIES = 3
+WIKI_ALONE = "wiki"  # stored in place of the ETag if the source is only a wiki
 
 
 async def by_levels(
@@ -55,11 +58,6 @@ async def by_levels(
 def is_at(path: str, folder: str) -> bool:
     """Return whether a path is equal to a folder or inside it; "" contains every path."""
     return not folder or path == folder or path.startswith(f"{folder}/")
-
-
-TOO_LONG = "with a name too long for a URL"
-_MAX_TRIES = 3
-WIKI_ALONE = "wiki"  # stored in place of the ETag if the source is only a wiki
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,9 @@ from afresh.urls.files import path_of
 MAX_LIST_BYTES = 16 * 1024 * 1024
 QUIET_SECONDS = 0.5  # after a more recent change, a process may still be writing the file
 MAX_READS = 40
+MAX_MOVES = 5
+_MAX_NAMED = 3  # moved URLs that a note names
+_MAX_URL_CHARS = 120  # characters of a URL in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,6 @@ def _read(file: Path) -> StableFile | None:
 
 def _state(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-MAX_MOVES = 5
-_MAX_NAMED = 3  # moved URLs that a note names
-_MAX_URL_CHARS = 120  # characters of a URL in a note
 
 
 class LinkLister(ListerBase):
@@ -193,10 +191,7 @@ def _as_listed(seen: Fetched, to: str) -> Fetched:
 
 
 class PerPolicyFetcher:
-    """Fetches each URL with the client for its address policy.
-
-    Policies do not share a client: the IP address of an open connection is not checked again when it is reused.
-    """
+    """Fetches each URL with the client of its address policy, as reused connections are not checked again."""
 
     def __init__(self, policies: AddressPolicies, make: Callable[[AddressPolicy], ClosableWeb]) -> None:
         self._policies = policies

@@ -38,6 +38,11 @@ _UNREAD = frozenset(
 _READ_IMAGES = frozenset({"image/svg+xml"})
 MAX_UNNAMED_BYTES = 1024 * 1024  # a larger body of type octet-stream is not mislabelled text
 _TAG_VALUES = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
+_SLACK = 1.1  # a silent request may last this much longer, so that not every piece of data sets a new timer
+STEP = 64 * 1024
+UNPACKED_PER_TURN_BYTES = 16 * STEP  # after so many bytes, other tasks get a turn
+OFFERED = "gzip, deflate"
+_MAX_GZIP_MEMBERS = 1_000  # members may be empty, so a size limit alone does not limit the work
 
 
 def conditions(validators: Validators, now: datetime) -> dict[str, str]:
@@ -209,14 +214,6 @@ class Deadline:
     def _move(self, idle_at: float) -> None:
         self._when = min(self._end, idle_at + (_SLACK - 1) * self._idle)
         self.timeout.reschedule(self._when)
-
-
-_SLACK = 1.1  # a silent request may last this much longer, so that not every piece of data sets a new timer
-
-STEP = 64 * 1024
-UNPACKED_PER_TURN_BYTES = 16 * STEP  # after so many bytes, other tasks get a turn
-OFFERED = "gzip, deflate"
-_MAX_GZIP_MEMBERS = 1_000  # members may be empty, so a size limit alone does not limit the work
 
 
 class ByteStream(Protocol):

@@ -56,6 +56,8 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 asked_host: ContextVar[str] = ContextVar("asked_host", default="")
 """The host name of the current request, for entries of network.allow that are host names."""
 
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
 
 class AddressRefused(OSError):
     """Raised before connecting to an IP address that is not allowed."""
@@ -240,9 +242,6 @@ def _split_port(text: str) -> tuple[str, int | None]:
     if port and not (port.isascii() and port.isdigit()):
         raise ConfigError(f'network.allow: "{text}" does not end in a port number')
     return host, int(port) if port else None
-
-
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 async def resolve_here(host: str, port: int) -> Sequence[str]:

@@ -31,6 +31,18 @@ FORMS = ("", ".html", "/")  # the endings that may replace `.md`
 BARE = "none"  # the form of a site whose Markdown files are pages of their own
 _SUFFIX = ".md"
 _INDEX = ("/index.html", "/index")
+LLMS_TXT = "llms.txt"
+MAX_LLMS_TXT_BYTES = 5 * 1024 * 1024
+_LINK = re.compile(r"\]\(\s{0,3}<?([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*)")
+_LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]++")
+_FENCES = ("```", "~~~")
+MAX_FEEDS = 2  # usually one with the entries, and one with the comments
+MAX_FEED_BYTES = 5 * 1024 * 1024
+_HEAD_BYTES = 64 * 1024
+_HTML = frozenset({"text/html", "application/xhtml+xml", ""})
+_TYPES = frozenset({"application/rss+xml", "application/atom+xml"})
+_LINK_ELEMENT = re.compile(r"<link\s([^<>]{1,2000})>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"(?<![a-z])([a-z]+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 
 
 def is_alternate(url: str) -> bool:
@@ -66,14 +78,6 @@ def shows_form(url: str) -> bool:
     return page_of(url, FORMS[0]) != page_of(url, FORMS[1])
 
 
-LLMS_TXT = "llms.txt"
-MAX_LLMS_TXT_BYTES = 5 * 1024 * 1024
-
-_LINK = re.compile(r"\]\(\s{0,3}<?([^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*)")
-_LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]++")
-_FENCES = ("```", "~~~")
-
-
 def llms_txt_places(root: str) -> tuple[str, ...]:
     """Return the possible URLs of the llms.txt of a source: below its root first, then at the origin."""
     return tuple(dict.fromkeys((f"{home_of(root)}{LLMS_TXT}", f"{origin_of(root)}/{LLMS_TXT}")))
@@ -100,15 +104,6 @@ def links_in(text: str, max_lines: int) -> Iterator[str]:
 def lines_in(text: str, most: int) -> Iterator[str]:
     """Yield at most `most` lines that are not empty, one by one to save memory."""
     return (found[0] for found in islice(_LINE.finditer(text), most))
-
-
-MAX_FEEDS = 2  # usually one with the entries, and one with the comments
-MAX_FEED_BYTES = 5 * 1024 * 1024
-_HEAD_BYTES = 64 * 1024
-_HTML = frozenset({"text/html", "application/xhtml+xml", ""})
-_TYPES = frozenset({"application/rss+xml", "application/atom+xml"})
-_LINK_ELEMENT = re.compile(r"<link\s([^<>]{1,2000})>", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"(?<![a-z])([a-z]+)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 
 
 def feeds_of(body: Body) -> tuple[str, ...]:

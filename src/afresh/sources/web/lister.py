@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from afresh.sources.web.browser.rendering import PageRenderer
 
 _MAX_MARK_CHARS = 1_000_000
+_BY_THE_RULES = "by the rules"
+_OTHER_HOST = "other host"
+_ELSEWHERE = "crawl that URL instead or widen the scope"
+_LOCAL_ENDS = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+_EXISTENCE_BYTES = 64 * 1024  # bytes that are read to check whether a page exists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +94,6 @@ class ListedPages(sitemaps.SitemapListing):
         self.dropped.update(listing.dropped)
         self.errors += listing.errors
         self.files |= listing.files
-
-
-_BY_THE_RULES = "by the rules"
-_OTHER_HOST = "other host"
-_ELSEWHERE = "crawl that URL instead or widen the scope"
-_LOCAL_ENDS = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
-_EXISTENCE_BYTES = 64 * 1024  # bytes that are read to check whether a page exists
 
 
 class WebLister:

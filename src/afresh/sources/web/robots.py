@@ -26,6 +26,13 @@ _EVERYONE = re.compile(rb"\*(?:\s|\Z)")
 _NUMBER = re.compile(rb"\d{1,64}(?:\.\d{0,64})?(?:e\+?\d{1,3})?", re.IGNORECASE)
 _RATE = re.compile(rb"(\d{1,9})\s*/\s*(\d{1,9})([smhd]?)(?:\s.*)?", re.IGNORECASE | re.DOTALL)
 _UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
+MAX_ROBOTS_BYTES = 500 * 1024
+_LARGE_BYTES = 16 * 1024  # a larger robots.txt is parsed in a thread
+_KEPT = timedelta(hours=24)
+_STALE_KEPT = timedelta(hours=1)
+_OUTAGE_SECONDS = 1.0  # a failed request is not repeated for so long, so that concurrent pages share it
+_BACK_OFF_SECONDS = 60.0
+RobotsState = Literal["unknown", "ok", "none", "unreachable"]
 
 
 class RobotsLine(NamedTuple):
@@ -244,16 +251,6 @@ def _unescaped(text: str, plain: dict[str, str]) -> str:
     return _ESCAPE.sub(lambda found: plain.get(upper := found[0].upper(), upper), text)
 
 
-MAX_ROBOTS_BYTES = 500 * 1024
-_LARGE_BYTES = 16 * 1024  # a larger robots.txt is parsed in a thread
-_KEPT = timedelta(hours=24)
-_STALE_KEPT = timedelta(hours=1)
-_OUTAGE_SECONDS = 1.0  # a failed request is not repeated for so long, so that concurrent pages share it
-_BACK_OFF_SECONDS = 60.0
-
-RobotsState = Literal["unknown", "ok", "none", "unreachable"]
-
-
 class RobotsReader(Protocol):
     async def read(
         self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None
@@ -269,44 +266,36 @@ class _Known:
     answer: Refused | Failed | None = None  # the result for every page if the robots.txt is unreachable
 
 
+@dataclass(slots=True)
 class RobotsFiles:
     """Says what robots.txt allows; caches each robots.txt for a limited time."""
 
-    def __init__(
-        self,
-        reader: RobotsReader,
-        *,
-        agent: str = "afresh",
-        respect: bool = True,
-        clock: Clock = lambda: datetime.now(UTC),
-        learn: Callable[[str, float], None] | None = None,
-    ) -> None:
-        self._reader = reader
-        self._agent = agent
-        self._respect = respect
-        self._clock = clock
-        self._learn = learn  # called with a host and the delay that its robots.txt asks for
-        self._known: dict[str, _Known] = {}
-        self._asking: dict[str, asyncio.Task[_Known]] = {}
+    reader: RobotsReader
+    agent: str = "afresh"
+    respect: bool = True
+    clock: Clock = field(default=lambda: datetime.now(UTC))
+    learn: Callable[[str, float], None] | None = None  # called with a host and the delay that its robots.txt asks for
+    _known: dict[str, _Known] = field(default_factory=dict)
+    _asking: dict[str, asyncio.Task[_Known]] = field(default_factory=dict)
 
     async def read(self, url: str, *, limit: int, cut: bool = False, validators: Validators | None = None) -> Fetched:
         """Fetch a file such as a sitemap if robots.txt allows it; a sitemap that robots.txt names is always allowed."""
-        if self._respect:
+        if self.respect:
             known = await self._of(origin_of(url))
             refusal = await self.refusal(url)
             if isinstance(refusal, Refused) and known.state == "unreachable":  # its list of sitemaps is unknown
                 return Failed(reason=refusal.reason, status_code=refusal.status_code)
             if refusal and (known.answer or url not in known.sitemaps):
                 return refusal
-        return await self._reader.read(url, limit=limit, cut=cut, validators=validators)
+        return await self.reader.read(url, limit=limit, cut=cut, validators=validators)
 
     async def refusal(self, url: str) -> Refused | Failed | None:
         """Return why a page may not be fetched, or None if it may; request robots.txt if needed."""
-        if not self._respect:
+        if not self.respect:
             return None
         origin = "/".join(url.split("/", 3)[:3])  # `origin_of` without a call, because every page needs it
         known = self._known.get(origin)
-        if known is None or known.until <= self._clock():
+        if known is None or known.until <= self.clock():
             known = await self._of(origin)
         if known.answer is not None or known.rules is None:
             return known.answer
@@ -314,7 +303,7 @@ class RobotsFiles:
         return Refused(outcome=Outcome.BLOCKED_ROBOTS, reason=reason) if reason else None
 
     async def crawl_delay(self, url: str) -> float | None:
-        if not self._respect:
+        if not self.respect:
             return 0.0
         known = await self._of(origin_of(url))
         if known.state == "unreachable":
@@ -339,7 +328,7 @@ class RobotsFiles:
     async def _of(self, origin: str) -> _Known:
         """Return the robots.txt of an origin; concurrent calls share one request for it."""
         known = self._known.get(origin)
-        if known is not None and known.until > self._clock():
+        if known is not None and known.until > self.clock():
             return known
         task = self._asking.get(origin)
         if task is None:
@@ -348,26 +337,26 @@ class RobotsFiles:
         return await asyncio.shield(task)  # cancelling one caller must not cancel the others
 
     async def _ask(self, origin: str) -> _Known:
-        seen = await self._reader.read(f"{origin}/robots.txt", limit=MAX_ROBOTS_BYTES, cut=True)
+        seen = await self.reader.read(f"{origin}/robots.txt", limit=MAX_ROBOTS_BYTES, cut=True)
         known = await self._interpret(seen, origin)
         old = self._known.get(origin)
         if known.state == "unreachable" and old is not None and old.state == "ok":
             # RFC 9309 2.4: an old copy may be used while the file is unreachable
-            known = replace(old, until=max(known.until, self._clock() + _STALE_KEPT))
+            known = replace(old, until=max(known.until, self.clock() + _STALE_KEPT))
         self._known[origin] = known
-        if self._learn is not None and known.rules is not None:
-            self._learn(domain_of(f"{origin}/"), known.rules.crawl_delay or 0.0)
+        if self.learn is not None and known.rules is not None:
+            self.learn(domain_of(f"{origin}/"), known.rules.crawl_delay or 0.0)
         return known
 
     async def _interpret(self, seen: Fetched, origin: str) -> _Known:
-        now = self._clock()
+        now = self.clock()
         if isinstance(seen, Body):
             data = seen.data
             if len(data) >= MAX_ROBOTS_BYTES:  # drop the incomplete last line: a shortened rule would forbid more
                 data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
             if len(data) <= _LARGE_BYTES:
-                return _parsed(data, self._agent, origin, now + _KEPT)
-            return await asyncio.to_thread(_parsed, data, self._agent, origin, now + _KEPT)
+                return _parsed(data, self.agent, origin, now + _KEPT)
+            return await asyncio.to_thread(_parsed, data, self.agent, origin, now + _KEPT)
         if isinstance(seen, Gone):
             return _Known("none", now + _KEPT)
         status = seen.status_code or 0

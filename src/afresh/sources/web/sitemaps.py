@@ -47,6 +47,8 @@ _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 _MAX_DATE_CHARS = 64
 _UNPACKED_STEP = 1024 * 1024
 _BLANK = b" \t\r\n\xef\xbb\xbf"
+MAX_CACHED_CHARS = 100_000  # size of all cached files together
+_ENTRY = 50  # size that an entry counts in addition to its URL
 
 
 class SitemapEntry(NamedTuple):
@@ -257,10 +259,6 @@ def parse_lastmod(text: str) -> datetime | None:
         moment = parsedate_to_datetime(text)
         return moment.astimezone(UTC) if moment.tzinfo else None
     return None
-
-
-MAX_CACHED_CHARS = 100_000  # size of all cached files together
-_ENTRY = 50  # size that an entry counts in addition to its URL
 
 
 class CachedSitemap(NamedTuple):

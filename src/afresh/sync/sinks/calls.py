@@ -25,6 +25,9 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024  # more than a listing page with a hundred do
 _PASSES = frozenset({408, 409, 425, 429})
 _FULL = ("storage limit", "storage quota", "insufficient_quota", "maximum storage")
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
+_STORE, _SOURCE, _PAGE, _HASH = "afresh_store", "afresh_source", "afresh_page", "afresh_hash"
+_URL = "url"
+MAX_VALUE_CHARS = 512  # limit for a metadata value
 
 
 class RemoteMissing(SinkMissing):
@@ -140,11 +143,6 @@ def _delay(error: Mapping[str, Any]) -> float | None:
         if isinstance(delay, str) and (found := _DELAY.fullmatch(delay)):
             return float(found[1])
     return None
-
-
-_STORE, _SOURCE, _PAGE, _HASH = "afresh_store", "afresh_source", "afresh_page", "afresh_hash"
-_URL = "url"
-MAX_VALUE_CHARS = 512  # limit for a metadata value
 
 
 def metadata(upload: Upload) -> dict[str, str]:

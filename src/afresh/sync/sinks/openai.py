@@ -99,10 +99,7 @@ class OpenAISink:
         return ids[0]
 
     async def _forget(self, file: str, store: str) -> bool:
-        """Delete a file, and then its entry in the store; return whether either existed.
-
-        The entry is deleted last: as a listing shows all entries, an interrupted deletion is found and repeated.
-        """
+        """Delete a file, then its entry (an interrupted deletion stays listed); return whether either existed."""
         gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
         return any(gone)
 

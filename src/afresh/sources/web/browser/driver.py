@@ -18,6 +18,13 @@ from afresh.sources.web.browser.launch import NoBrowser
 
 MB = 1024 * 1024
 _GONE = (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess)
+MAX_STARTS = 4  # of the driver, in one run
+_CLOSE_SECONDS = 3.0
+_PREFIX = "afresh-"
+_SHORT = "/tmp"  # noqa: S108 - we create a folder in it, with an unpredictable name
+_MAX_FOLDER_CHARS = 40  # socket paths, which browsers create in the folder, may have 103 characters
+_TRANSPORTS = ("playwright._impl.transport", "playwright._impl._transport")  # depends on the Playwright version
+_PLACES = ("TMPDIR", "TEMP", "TMP")  # variables for the temporary folder
 
 
 def first_process(token: str) -> psutil.Process | None:
@@ -61,15 +68,6 @@ def end(processes: Iterable[psutil.Process]) -> None:
     for process in processes:
         with suppress(*_GONE):
             process.kill()
-
-
-MAX_STARTS = 4  # of the driver, in one run
-_CLOSE_SECONDS = 3.0
-_PREFIX = "afresh-"
-_SHORT = "/tmp"  # noqa: S108 - we create a folder in it, with an unpredictable name
-_MAX_FOLDER_CHARS = 40  # socket paths, which browsers create in the folder, may have 103 characters
-_TRANSPORTS = ("playwright._impl.transport", "playwright._impl._transport")  # depends on the Playwright version
-_PLACES = ("TMPDIR", "TEMP", "TMP")  # variables for the temporary folder
 
 
 class Driver:

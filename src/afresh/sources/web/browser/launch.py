@@ -112,12 +112,7 @@ class BrowserOptions(BrowserSettings):
 
 
 async def launch(
-    playwright: "Playwright",
-    engine: str,
-    options: BrowserOptions,
-    token: str,
-    proxy: str,
-    environment: Mapping[str, str],
+    playwright: "Playwright", engine: str, options: BrowserOptions, token: str, proxy: str, env: Mapping[str, str]
 ) -> "Browser":
     """Start a browser; `token` is put into the command line of Chromium's first process, to find it later."""
     from playwright.async_api import Error
@@ -126,7 +121,7 @@ async def launch(
     given: dict[str, Any] = {
         "headless": True,
         "proxy": {"server": proxy},
-        "env": dict(environment),
+        "env": dict(env),
         "handle_sigint": False,
         "handle_sigterm": False,
         "handle_sighup": False,

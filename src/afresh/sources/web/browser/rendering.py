@@ -26,7 +26,7 @@ from typing import Protocol
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from afresh.crawl.plausibility import PROBE
-from afresh.dataclass import replace
+from afresh.dataclass import dataclass, field, replace
 from afresh.model.fetch import Body, Failed, Fetched, Gone, Outcome, Refused, Request, Validators
 from afresh.ports import Clock
 from afresh.sources.registry import Refusal
@@ -37,6 +37,7 @@ from afresh.sources.web.render_check import HTML
 from afresh.urls.canonical import canonical, origin_of
 
 log = logging.getLogger(__name__)
+MAX_REFUSED = 3  # after so many refusals in a row in a browser, pages of a site are no longer rendered
 
 
 class Renderer(Protocol):
@@ -47,35 +48,30 @@ class Renderer(Protocol):
     async def close(self) -> None: ...
 
 
+@dataclass(slots=True)
 class RenderEngines:
     """Renders each site with an engine that works for it; starts no browser before a page needs one."""
 
-    def __init__(
-        self,
-        open_renderer: Callable[[], Renderer],
-        engines: Sequence[str],
-        *,
-        root: str,
-        known: str | None = None,
-        unsandboxed: str | None = None,
-    ) -> None:
-        self._open = open_renderer
-        self._engines = engines
-        self._root = root
-        self._renderer: Renderer | None = None
-        self._chosen: dict[str, str] = {}  # site to engine
-        self._choosing = asyncio.Lock()
-        self._absent: NoBrowser | None = None
-        self._unsandboxed = unsandboxed  # warning that Chromium runs without its sandbox, or None
-        self.used: list[str] = []
-        self.notes: list[str] = []
-        if known is not None and known in engines:
-            self._chosen[origin_of(root)] = known
+    open_renderer: Callable[[], Renderer]
+    engines: Sequence[str]
+    root: str
+    known: str | None = None  # the engine that worked for the root in the last run
+    unsandboxed: str | None = None  # warning that Chromium runs without its sandbox
+    used: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _renderer: Renderer | None = None
+    _chosen: dict[str, str] = field(default_factory=dict)  # site to engine
+    _choosing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _absent: NoBrowser | None = None
+
+    def __post_init__(self) -> None:
+        if self.known is not None and self.known in self.engines:
+            self._chosen[origin_of(self.root)] = self.known
 
     @property
     def remembered(self) -> str | None:
         """Return the engine that works for the site of the source, so that the next run can use it."""
-        return self._chosen.get(origin_of(self._root))
+        return self._chosen.get(origin_of(self.root))
 
     async def show(self, url: str, seconds: float) -> RenderedPage | RenderFailure:
         """Render a page; for the first page of a site, choose an engine."""
@@ -99,10 +95,10 @@ class RenderEngines:
         """Choose an engine by rendering the home page of a site; return the result if `url` is the home page."""
         if self._absent is not None:
             raise self._absent
-        home = self._root if origin_of(self._root) == site else url
+        home = self.root if origin_of(self.root) == site else url
         tried: dict[str, RenderedPage | RenderFailure] = {}
         lacking: list[str] = []
-        for engine in self._engines:
+        for engine in self.engines:
             try:
                 tried[engine] = await self._render(engine, home, seconds)
             except NoBrowser as error:
@@ -115,7 +111,7 @@ class RenderEngines:
             raise self._absent
         good = [engine for engine, seen in tried.items() if _is_content(seen)]
         self._chosen[site] = (good or list(tried))[0]
-        if not good and len(self._engines) > 1:
+        if not good and len(self.engines) > 1:
             more = f" ({'; '.join(lacking)})" if lacking else ""
             self.notes.append(f"no browser shows content on {home}; tried: {' and '.join(tried)}{more}")
         return tried[self._chosen[site]] if home == url else None
@@ -123,15 +119,15 @@ class RenderEngines:
     async def _render(self, engine: str, url: str, seconds: float) -> RenderedPage | RenderFailure:
         if self._renderer is None:
             try:
-                self._renderer = self._open()
+                self._renderer = self.open_renderer()
             except ImportError as error:
                 raise NoBrowser(MISSING) from error
         page = await self._renderer.render(engine, url, seconds)
         if engine not in self.used:
             self.used.append(engine)
-            if engine == "chromium" and self._unsandboxed:
-                self.notes.append(self._unsandboxed)
-                log.warning(self._unsandboxed)
+            if engine == "chromium" and self.unsandboxed:
+                self.notes.append(self.unsandboxed)
+                log.warning(self.unsandboxed)
         return page
 
 
@@ -144,30 +140,20 @@ def _is_content(seen: RenderedPage | RenderFailure) -> bool:
     )
 
 
-MAX_REFUSED = 3  # after so many refusals in a row in a browser, pages of a site are no longer rendered
-
-
+@dataclass(slots=True)
 class PageRenderer:
     """Renders in a browser the pages that need it (see the table at the top of this file)."""
 
-    def __init__(
-        self,
-        engines: RenderEngines,
-        *,
-        always: bool = False,
-        total_seconds: float = 60.0,
-        clock: Clock,
-        refusal: Refusal | None = None,
-    ) -> None:
-        self._engines = engines
-        self.always = always
-        self._seconds = total_seconds  # time limit for HTTP and rendering together
-        self._clock = clock
-        self._refusal = refusal
-        self._rendered = self._unrendered = 0  # pages that were rendered, and that should have been
-        self._missing: str | None = None  # how to install a browser, if none was available
-        self._refused: Counter[str] = Counter()  # site → consecutive pages that refused the browser too
-        self.open_sites: set[str] = set()  # sites that answered a plain HTTP request
+    engines: RenderEngines
+    clock: Clock
+    always: bool = False
+    total_seconds: float = 60.0  # time limit for HTTP and rendering together
+    refusal: Refusal | None = None
+    open_sites: set[str] = field(default_factory=set)  # sites that answered a plain HTTP request
+    _rendered: int = 0
+    _unrendered: int = 0  # pages that should have been rendered
+    _missing: str | None = None  # how to install a browser, if none was available
+    _refused: Counter[str] = field(default_factory=Counter)  # site → consecutive pages that refused the browser too
 
     async def render_if_needed(self, request: Request, seen: Fetched, began: float) -> Fetched:
         """Return the rendered page if its HTTP result `seen` shows that a browser is needed, else return `seen`.
@@ -177,23 +163,23 @@ class PageRenderer:
         why = self._why(seen, request.url)
         if why is None:
             return seen
-        seen = await self._show(request, seen, why, began + self._seconds - asyncio.get_running_loop().time())
+        seen = await self._show(request, seen, why, began + self.total_seconds - asyncio.get_running_loop().time())
         if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # probes are not counted
             self._rendered += 1
         return seen
 
     async def close(self) -> None:
-        await self._engines.close()
+        await self.engines.close()
 
     @property
     def notes(self) -> Sequence[str]:
         notes = []
         if self._rendered:
-            names = " and ".join(self._engines.used) or "a browser"
+            names = " and ".join(self.engines.used) or "a browser"
             notes.append(f"{_pages(self._rendered)} rendered in {names}")
         if self._unrendered:
             notes.append(f"{_pages(self._unrendered)} read without a browser and may lack content: {self._missing}")
-        return (*notes, *self._engines.notes)
+        return (*notes, *self.engines.notes)
 
     def _why(self, seen: Fetched, url: str) -> str | None:
         if isinstance(seen, Body):
@@ -217,7 +203,7 @@ class PageRenderer:
     async def _show(self, request: Request, seen: Fetched, why: str, seconds: float) -> Fetched:
         url = seen.url if isinstance(seen, Body) else request.url  # the checked target of HTTP redirects
         try:
-            page = await self._engines.show(url, max(1.0, seconds))
+            page = await self.engines.show(url, max(1.0, seconds))
         except NoBrowser as error:
             return self._without_browser(request, seen, str(error))
         if isinstance(page, RenderFailure):
@@ -231,7 +217,7 @@ class PageRenderer:
             return await self._if_admitted(url, seen, page, why)
         if page.status in answers.CONTENT:
             return await self._read(url, seen, page, why) if isinstance(seen, Body) else seen
-        refusal = answers.refusal_of(page.status, _headers(page), self._clock())
+        refusal = answers.refusal_of(page.status, _headers(page), self.clock())
         if isinstance(refusal, Gone):  # contradicts the HTTP request, which just found the page
             reason = f"{page.engine} ended at {page.url[:200]} with {page.status}"
             return Refused(reason=reason, status_code=page.status)
@@ -262,8 +248,8 @@ class PageRenderer:
         url = canonical(page.url, asked)
         if url != asked:
             target, why_not = url or page.url, None
-            if self._refusal is not None:
-                why_not = await self._refusal(target, asked)
+            if self.refusal is not None:
+                why_not = await self.refusal(target, asked)
             elif not same_site(asked, target):
                 return Refused(reason=f"the page's script leads to {target[:200]}, which is outside this source")
             if why_not is not None:
