@@ -214,7 +214,7 @@ class HostDispatcher:
             del self._in_flight[domain]
 
     def take_next(self, domain: str) -> Ticket | None:
-        """End a request; return the next claim of its host, or None if that has none or must wait, or others wait."""
+        """End a request to a host; return its next claim, or None if it has none, has to rest, or other hosts wait."""
         queued, others_wait = self._queued.get(domain), not self._ready.empty()
         crowded = self._in_flight[domain] > self._hosts.room(domain)  # it allows fewer requests than before
         if not queued or others_wait or crowded or (domain in self._hosts.rests and self._hosts.rest_of(domain)):

@@ -286,7 +286,7 @@ class Worker:
             self._bodies.release()
 
     async def _process_all_pending(self, tasks: asyncio.TaskGroup) -> bool:
-        """Process the pending visits if no other page is left, else wait; return False if this worker is to end."""
+        """Decide the visits that waited for the other pages if all these are done, else wait; return False to end."""
         backlog = await self.tools.store.queue.backlog(self.run.id)
         # only the leader waits for the pending visits of others
         others = backlog.open - (len(self._pending) if self.leads else backlog.held)

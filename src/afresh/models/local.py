@@ -142,7 +142,7 @@ def checked_rows(rows: object, count: int, dimension: int | None, model: str) ->
     if dimension is not None and found.shape[1] != dimension:
         raise EmbedError(
             f"{model} answered with {found.shape[1]} numbers per vector instead of {dimension}: "
-            "if the model was changed, set embedding.model and run `afresh reindex`"
+            "if the model was changed, give it another name in embedding.model and run `afresh reindex`"
         )
     largest = np.abs(found).max(axis=1, initial=0, keepdims=True)
     if not np.isfinite(largest).all() or not largest.all():

@@ -394,7 +394,7 @@ async def restore_page(tools: ReindexTools, url: str, source: SourceId | None) -
     """Restore and index the former text of a page; it stays until the page shows another text."""
     found = await tools.store.pages.find(url, source)
     if not found:
-        raise UsageError(f"{url} is not indexed; `afresh pages NAME --doubtful` lists pages that lost text")
+        raise UsageError(f"{url} is not a stored page; `afresh pages NAME --doubtful` lists those that can be restored")
     for page, *_ in found:
         held = await tools.store.pages.content(page.id)
         if held.former is None or page.content_hash is None:

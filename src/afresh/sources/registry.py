@@ -55,7 +55,7 @@ class LocalFetcher:
 class ListerBase:
     """Base of listers that list every page, so that no links are followed."""
 
-    mark: str | None = None  # a text that identifies the listed state, for the next run
+    mark: str | None = None  # a text that identifies this state of the listing, for the next run
     unchanged = False  # the state is equal to that of the last mark, so nothing was listed
     listing_errors: Sequence[str] = ()
     dropped: Mapping[str, int] = MappingProxyType({})

@@ -66,10 +66,10 @@ async def _exchange_history(
     both: Sequence[int],
     partner: Mapping[int, int],
 ) -> None:
-    """Assign the attempts at the new URLs to the moved pages, but leave each planned check to its URL.
+    """Give the moved pages the attempts at their new URLs.
 
-    The attempts that found the redirects stay with the old URLs. `both` are the ids of moved pages and heirs; `partner`
-    maps each id to that of the page with which it swaps URLs.
+    Planned checks, and the attempts that found the redirects, stay with their URLs. `both` are the ids of the moved
+    pages and of the pages found at the new URLs; `partner` maps each id to that of the page with which it swaps URLs.
     """
     planned = await tx.all("open_rows_of_pages", pages=both)
     await tx.run("unbind_crawls", crawls=[row["id"] for row in planned])

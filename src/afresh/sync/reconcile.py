@@ -236,7 +236,7 @@ def copy_view(wanted: DesiredCopy | None, sink: str) -> CopyView:
 
 
 def synced_document(now: DesiredCopy | None, **then: Any) -> SyncedDocument:
-    """Return a document with its state after a sync (`then`) and its state `now` (None: page and document are gone)."""
+    """Return the outcome of a document in a sync (`then`), with its state `now` (None: page and document are gone)."""
     if now is None:
         return SyncedDocument(page_id=None, state_now=PageStatus.DELETED, **then)
     then |= {"remote_id_now": now.copy.remote_id, "error_now": now.copy.error}

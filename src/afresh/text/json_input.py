@@ -62,7 +62,7 @@ def _read_pieces(text: memoryview, depth: int) -> Any:
 
 
 def _pieces(items: Iterable[memoryview]) -> Iterator[list[memoryview]]:
-    """Yield the items of a list in groups that fit into one piece; an item that is larger than a piece is alone."""
+    """Yield the items of a list in groups of at most `PIECE_BYTES`; a larger item is a group of its own."""
     piece: list[memoryview] = []
     held = 0
     for item in items:

@@ -88,10 +88,10 @@ def sketch_of(text: str, url: str = "") -> str:
 
 
 def _words_in(text: str) -> list[bytes]:
-    """Return the words of a text in lower case, for a caller that ignores words with digits.
+    """Return the words of a text in lower case, some of which the caller still has to drop: those that contain a `0`.
 
-    Words with digits are left out if the text has more than `FEW_OTHERS` different characters beyond ASCII. Otherwise,
-    each of their digits is replaced with `0`, so that the caller recognises these words.
+    In a text with few different characters beyond ASCII, a `0` replaces each digit. In others, words with digits are
+    already left out.
     """
     beyond = set(beyond_ascii(text))
     if any(each.casefold() != each for each in beyond):

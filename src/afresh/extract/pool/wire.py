@@ -63,7 +63,7 @@ class LazyFunction:
     module: str
     name: str
     answer: Any = Any  # the type of the result, if it is not plain data
-    goes_first: bool = False  # calls need not wait for calls that no process has yet
+    goes_first: bool = False  # its calls overtake calls that still wait for a process
 
     def __reduce__(self) -> tuple[type["LazyFunction"], tuple[str, str]]:
         """Return the pickled form, without what only the parent process needs."""
