@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import Afresh, Opened
 from tests.fakes.records import NOW, URL, change, found, hit, minutes, page, plan, preview, report, source, synced, why
 
+from afresh.config.tree import default_store_url
 from afresh.model.filters import PageFilter
 from afresh.model.overview import Preview
 from afresh.model.records import Attempt, ChangeKind, PageStatus
@@ -105,6 +106,21 @@ def test_what_is_not_kept_is_previewed_and_lists_are_narrowed(
         ("pages.of_source", {"label": "harbor", "which": PageFilter(language="en", depth=2, text="hooks")}),
         ("pages.changes", {"url": URL, "kind": "moved"}),
     ]
+
+
+def test_a_new_source_is_previewed_before_there_is_a_store(afresh: Afresh, kb: Opened) -> None:
+    own = Path(default_store_url().removeprefix("sqlite:///"))
+    own.unlink()
+    Path("notes").mkdir()
+    Path("notes/one.md").write_text("note 1")
+    ended = afresh("plan", "./notes")
+    assert (ended.code, ended.err) == (0, "")
+    assert "1 file" in ended.out
+    assert "not added yet" in ended.out
+    assert not own.exists()
+    assert kb.config is not None
+    assert not Path(kb.config.store.url.removeprefix("sqlite:///")).parent.exists()
+    assert "no source" in afresh("plan", "tide").err
 
 
 def test_a_report_has_the_keys_of_the_design(afresh: Afresh) -> None:
