@@ -339,8 +339,8 @@ def test_why_begins_with_the_evidence(afresh: Afresh, kb: Opened) -> None:
 
 def test_lists_show_relative_times_and_whole_addresses(afresh: Afresh, kb: Opened) -> None:
     long = URL + "x" * 300
-    assert "2 minutes ago" in afresh("pages", "harbor").out
-    assert "2 minutes ago" in afresh("sources").out
+    assert "3 minutes ago" in afresh("pages", "harbor").out
+    assert "3 minutes ago" in afresh("sources").out
     assert re.search(r"waiting +– +4", afresh("history", URL).out)
     assert "retries" in afresh("links", "harbor").out
     kb.answers |= {"pages.of_source": [page(url=long)], "sources.plan": plan(), "sources.view": source()}
@@ -389,7 +389,7 @@ def test_show_speaks_its_values(afresh: Afresh, kb: Opened) -> None:
 def test_a_look_that_is_late_is_due_now(afresh: Afresh, kb: Opened) -> None:
     kb.answers["pages.explain"] = why()
     assert re.search("next check +in 20 hours", afresh("why", URL).out)
-    kb.answers["pages.explain"] = why(next_look=minutes(1))
+    kb.answers["pages.explain"] = why(next_check=minutes(1))
     assert re.search("next check +due now", afresh("why", URL).out)
     assert "due now" in afresh("history", URL).out
     assert "ago" not in afresh("history", URL).out

@@ -26,13 +26,34 @@ async def test_why_says_the_evidence_of_each_kind_of_look(kb: KnowledgeBase, tin
     message = {path: (await kb.pages.explain(tiny.at(path))).summary for path in ("/p0", "/p1", "/p2", "/p4")}
     assert message["/p0"] == f"304 by ETag {etag}"
     assert message["/p1"].startswith("200, content hash changed from ")
-    assert message["/p2"] == "404"
+    assert message["/p2"] == "the server answers 404: the page does not exist"
     assert message["/p4"].startswith("not fetched: robots.txt line 3")
     why = await kb.pages.explain(tiny.at("/p1"), within="docs")
     assert (why.linked_from, why.attempts) == ((tiny.url,), 2)
     assert why.next_look is not None
     assert why.page.checked_at is not None
     assert why.next_look > why.page.checked_at
+
+
+async def test_why_says_when_the_page_is_really_checked_next(kb: KnowledgeBase, tiny: TinySite) -> None:
+    names = ["/a", "/b", "/c", "/d", "/e", "/f", "/g"]
+    lay(tiny, {"/": [*names, "/gone"], **{name: ["/", "/gone"] for name in names}})
+    tiny.delete("/gone")
+    await kb.runs.crawl(tiny.url, name="docs")
+    whys = [await kb.pages.explain(tiny.at(path)) for path in ("/a", "/gone")]
+    unplanned = [(None, "no schedule: with the next refresh")] * 2
+    assert [(why.next_check, why.next_check_note) for why in whys] == unplanned
+    assert (len(whys[1].linked_from), whys[1].linked_from_count) == (5, 8)
+    [source] = await kb.sources.all()
+    await kb.schedules.set_rule([source], "every 6h")
+    run_at = (await kb.sources.view("docs")).next_time
+    assert run_at is not None
+    assert [(await kb.pages.explain(tiny.at(path))).next_check for path in ("/a", "/gone")] == [run_at] * 2
+    for name in ["/", *names]:
+        tiny.put(name, page(name, names if name == "/" else []))
+    await kb.runs.refresh(["docs"])
+    gone = await kb.pages.explain(tiny.at("/gone"))
+    assert (gone.next_check, gone.next_check_note) == (None, "when a page links to it again")
 
 
 async def test_why_knows_what_was_never_looked_at(kb: KnowledgeBase, tiny: TinySite) -> None:

@@ -27,13 +27,11 @@ SHORT_VALUE = 12
 
 def why(view: reports.PageExplanation, now: datetime) -> RenderableType:
     page = view.page
-    listed = page.content_hash is not None  # a listing reports it, or a link leads to it again
-    no_time = "when its source lists it as changed" if listed else "when a page links to it again"
     pairs: list[tuple[str, RenderableType]] = [
         ("status", state(view.status)),
         ("source", text(label(view.source, view.version))),
         ("last check", _last_check(view, now)),
-        ("next check", due(view.next_look, now, never=no_time)),
+        ("next check", due(view.next_check, now, never=clean(view.next_check_note))),
         ("changed", ago(page.changed_at, now)),
         ("first found", ago(page.created_at, now)),
         ("last downloaded", ago(page.last_scraped, now)),
@@ -43,7 +41,7 @@ def why(view: reports.PageExplanation, now: datetime) -> RenderableType:
         ("validators", text(_validators(page))),
         ("content hash", text(page.content_hash)),
         ("attempts", count(view.attempts)),
-        ("linked from", _linked(view.linked_from)),
+        ("linked from", _linked(view)),
     ]
     pairs += [(copy.sink, _copy(copy, now)) for copy in page.copies]
     if page.missing_count:
@@ -86,11 +84,12 @@ def _validators(page: reports.PageView) -> str:
     return ", ".join(f"{name} {value}" for name, value in named if value)
 
 
-def _linked(urls: Sequence[str]) -> Text:
+def _linked(view: reports.PageExplanation) -> Text:
+    urls = view.linked_from[:MAX_LINKED_FROM]
     if not urls:
         return text("no indexed page")
-    more = len(urls) - MAX_LINKED_FROM
-    lines = [clean(url) for url in urls[:MAX_LINKED_FROM]] + ([f"and {count(more)} more"] if more > 0 else [])
+    more = view.linked_from_count - len(urls)
+    lines = [clean(url) for url in urls] + ([f"and {count(more)} more"] if more > 0 else [])
     return Text("\n".join(lines))
 
 

@@ -299,6 +299,9 @@ class PageExplanation:
     attempts: int
     former: str | None = None  # the text before a flagged change
     former_until: datetime | None = None  # when it is removed; None: never, or there is none
+    linked_from_count: int = 0  # all pages that link to it
+    next_check: datetime | None = None  # when a scheduled run will check it
+    next_check_note: str = ""  # without that time: what has to happen first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
