@@ -444,3 +444,15 @@ def test_F111_hostile_errors_are_one_clean_line(afresh: Afresh, kb: Opened) -> N
     kb.answers["sources.views"] = ValueError("a\x1b[2Jb")
     assert "\x1b" not in afresh("sources").err
     assert "\x1b" not in afresh("frob\x1b[2J").err
+
+
+def test_a_schedule_says_what_runs_it_and_that_it_was_removed(afresh: Afresh, kb: Opened) -> None:
+    done = afresh("schedule", "--set", "every 6h", "harbor")
+    assert (done.code, done.err) == (0, "Schedules need a running process: `afresh schedule` or `afresh serve`.\n")
+    kb.answers["schedules.keep"] = True
+    assert re.match(r"Running the schedules of harbor@2: next run .+\. Ctrl-C stops\.\n$", afresh("schedule").err)
+    assert afresh("schedule", "--once").err == ""
+    assert afresh("schedule", "--set", "none", "harbor").out == "Removed the schedule of harbor.\n"
+    assert afresh("schedule", "--set", "none", "harbor", "--json").document == []
+    wrong = afresh("schedule", "--set", "off", "harbor")
+    assert (wrong.code, wrong.err.endswith("; `--set none` removes a schedule\n")) == (2, True)
