@@ -1,5 +1,7 @@
 """What can be asked afterwards: why, changes, history, plan."""
 
+import re
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -7,6 +9,8 @@ import pytest
 from tests.e2e.library import rows
 from tests.e2e.sites import lay, page, star
 
+from afresh.cli.details import _freshness as freshness
+from afresh.dataclass import replace
 from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Outcome
@@ -162,3 +166,19 @@ async def test_a_search_hit_is_fresh_and_marked(kb: KnowledgeBase, tiny: TinySit
     assert hit.changed_at is not None
     for query in ('"', "a AND", "-x", "foo:bar", "(", "*", "NEAR/2", "", "''"):
         await kb.search.search(query)
+
+
+async def test_status_says_the_reason_of_an_outage_once_per_host(kb: KnowledgeBase, tiny: TinySite) -> None:
+    lay(tiny, star(7))
+    await kb.runs.crawl(tiny.url, name="docs")
+    for number in range(6):
+        tiny.fail(f"/p{number}", 500 if number < 2 else 400 + number)
+    await kb.runs.refresh(["docs"])
+    [fresh] = (await kb.status.get()).freshness
+    assert [(group.count, group.first.url) for group in fresh.backing_off_groups][:1] == [(2, tiny.at("/p0"))]
+    assert fresh.backing_off_count == 5
+    some = replace(fresh, backing_off_groups=fresh.backing_off_groups[:2])
+    _, pages, one, more = (line.plain for line in freshness(some, datetime.now(UTC)))
+    assert re.match(r"  127\.0\.0\.1:\d+: 2 pages failed, next check at .+ \(", pages)
+    assert one.startswith(f"  {some.backing_off_groups[1].first.url} failed once, next check at ")
+    assert more == "  and 2 more"

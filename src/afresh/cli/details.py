@@ -129,11 +129,18 @@ def _freshness(view: reports.Freshness, now: datetime) -> list[Text]:
     parts += [f"{count(view.backing_off_count)} backing off"] if view.backing_off_count else []
     lines = [Text.assemble((clean(label(view.source, view.version)), "bold"), f" · {', '.join(parts)}")]
     lines += [Text(f"  not checked: {clean(view.trouble)}", "red", overflow="fold")] if view.trouble else []
-    for page in view.backing_off:
-        why = f" ({clean(page.reason)})" if page.reason else ""
+    for group in view.backing_off_groups:
+        page, why = group.first, f" ({clean(group.reason)})" if group.reason else ""
         again = f"{page.next_at:%Y-%m-%d %H:%M} UTC"
         failed = "failed once" if page.failures == 1 else f"failed {page.failures} times"
-        lines.append(Text(f"  {clean(page.url)} {failed}, next check at {again}{why}", overflow="fold"))
+        what = (
+            f"{clean(page.url)} {failed}"
+            if group.count == 1
+            else f"{clean(group.host)}: {count(group.count)} pages failed"
+        )
+        lines.append(Text(f"  {what}, next check at {again}{why}", overflow="fold"))
+    if more := view.backing_off_count - sum(group.count for group in view.backing_off_groups):
+        lines.append(Text(f"  and {count(more)} more"))
     return lines
 
 

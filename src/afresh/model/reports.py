@@ -337,6 +337,16 @@ class BackingOffPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackingOffGroup:
+    """Failed pages of a host with the same reason."""
+
+    host: str
+    reason: str | None
+    count: int
+    first: BackingOffPage  # the one that is checked first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
     """How fresh a source is: its oldest check, its due pages and its failed pages."""
 
@@ -348,6 +358,7 @@ class Freshness:
     next_at: datetime | None  # when the next page becomes due
     backing_off: tuple[BackingOffPage, ...] = ()  # the first few, soonest first
     backing_off_count: int = 0
+    backing_off_groups: tuple[BackingOffGroup, ...] = ()  # the first few
     trouble: str | None = None  # why its settings are invalid, so that it is not checked
 
 
