@@ -148,6 +148,8 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
             ["search", "x", "--path", "/a/*", "--mode", "Text", "--context"],
             ("search.search", {"query": "x", "path": "/a/*", "mode": "text", "context": True}),
         ),
+        (["search", "x", "--mode", "Keyword"], ("search.search", {"query": "x", "mode": "text"})),
+        (["search", "x", "--mode", "semantic"], ("search.search", {"query": "x", "mode": "vector"})),
         (
             ["search", "x", "--changed-within", "7d", "--checked-within", "90s"],
             (
