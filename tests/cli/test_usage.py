@@ -281,7 +281,7 @@ def test_debug_variable_shows_tracebacks(afresh: Afresh, kb: Opened, monkeypatch
         (["search", "x", "--checked-within", "0s"], "--checked-within: '0s' is too short"),
         (["confirm", "seven"], "'seven' is not a valid integer"),
         (["--json"], "no command was given"),
-        (["config"], "missing command"),
+        (["config"], "missing command: show, check, path"),
     ],
 )
 def test_wrong_use_is_exit_code_2(afresh: Afresh, arguments: list[str], expected: str) -> None:
