@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import Afresh, Opened
 from tests.fakes.records import NOW, URL, change, found, hit, minutes, page, plan, preview, report, source, synced, why
 
+from afresh.config.tree import default_store_url
 from afresh.model.filters import PageFilter
 from afresh.model.overview import Preview
 from afresh.model.records import Attempt, ChangeKind, PageStatus
@@ -105,6 +106,21 @@ def test_what_is_not_kept_is_previewed_and_lists_are_narrowed(
         ("pages.of_source", {"label": "harbor", "which": PageFilter(language="en", depth=2, text="hooks")}),
         ("pages.changes", {"url": URL, "kind": "moved"}),
     ]
+
+
+def test_a_new_source_is_previewed_before_there_is_a_store(afresh: Afresh, kb: Opened) -> None:
+    own = Path(default_store_url().removeprefix("sqlite:///"))
+    own.unlink()
+    Path("notes").mkdir()
+    Path("notes/one.md").write_text("note 1")
+    ended = afresh("plan", "./notes")
+    assert (ended.code, ended.err) == (0, "")
+    assert "1 file" in ended.out
+    assert "not added yet" in ended.out
+    assert not own.exists()
+    assert kb.config is not None
+    assert not Path(kb.config.store.url.removeprefix("sqlite:///")).parent.exists()
+    assert "no source" in afresh("plan", "tide").err
 
 
 def test_a_report_has_the_keys_of_the_design(afresh: Afresh) -> None:
@@ -323,8 +339,8 @@ def test_why_begins_with_the_evidence(afresh: Afresh, kb: Opened) -> None:
 
 def test_lists_show_relative_times_and_whole_addresses(afresh: Afresh, kb: Opened) -> None:
     long = URL + "x" * 300
-    assert "2 minutes ago" in afresh("pages", "harbor").out
-    assert "2 minutes ago" in afresh("sources").out
+    assert "3 minutes ago" in afresh("pages", "harbor").out
+    assert "3 minutes ago" in afresh("sources").out
     assert re.search(r"waiting +– +4", afresh("history", URL).out)
     assert "retries" in afresh("links", "harbor").out
     kb.answers |= {"pages.of_source": [page(url=long)], "sources.plan": plan(), "sources.view": source()}
@@ -373,7 +389,7 @@ def test_show_speaks_its_values(afresh: Afresh, kb: Opened) -> None:
 def test_a_look_that_is_late_is_due_now(afresh: Afresh, kb: Opened) -> None:
     kb.answers["pages.explain"] = why()
     assert re.search("next check +in 20 hours", afresh("why", URL).out)
-    kb.answers["pages.explain"] = why(next_look=minutes(1))
+    kb.answers["pages.explain"] = why(next_check=minutes(1))
     assert re.search("next check +due now", afresh("why", URL).out)
     assert "due now" in afresh("history", URL).out
     assert "ago" not in afresh("history", URL).out
@@ -428,3 +444,15 @@ def test_F111_hostile_errors_are_one_clean_line(afresh: Afresh, kb: Opened) -> N
     kb.answers["sources.views"] = ValueError("a\x1b[2Jb")
     assert "\x1b" not in afresh("sources").err
     assert "\x1b" not in afresh("frob\x1b[2J").err
+
+
+def test_a_schedule_says_what_runs_it_and_that_it_was_removed(afresh: Afresh, kb: Opened) -> None:
+    done = afresh("schedule", "--set", "every 6h", "harbor")
+    assert (done.code, done.err) == (0, "Schedules need a running process: `afresh schedule` or `afresh serve`.\n")
+    kb.answers["schedules.keep"] = True
+    assert re.match(r"Running the schedules of harbor@2: next run .+\. Ctrl-C stops\.\n$", afresh("schedule").err)
+    assert afresh("schedule", "--once").err == ""
+    assert afresh("schedule", "--set", "none", "harbor").out == "Removed the schedule of harbor.\n"
+    assert afresh("schedule", "--set", "none", "harbor", "--json").document == []
+    wrong = afresh("schedule", "--set", "off", "harbor")
+    assert (wrong.code, wrong.err.endswith("; `--set none` removes a schedule\n")) == (2, True)

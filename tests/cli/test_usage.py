@@ -148,6 +148,8 @@ def test_a_name_or_version_that_cannot_be_typed_again_is_refused(
             ["search", "x", "--path", "/a/*", "--mode", "Text", "--context"],
             ("search.search", {"query": "x", "path": "/a/*", "mode": "text", "context": True}),
         ),
+        (["search", "x", "--mode", "Keyword"], ("search.search", {"query": "x", "mode": "text"})),
+        (["search", "x", "--mode", "semantic"], ("search.search", {"query": "x", "mode": "vector"})),
         (
             ["search", "x", "--changed-within", "7d", "--checked-within", "90s"],
             (
@@ -279,7 +281,7 @@ def test_debug_variable_shows_tracebacks(afresh: Afresh, kb: Opened, monkeypatch
         (["search", "x", "--checked-within", "0s"], "--checked-within: '0s' is too short"),
         (["confirm", "seven"], "'seven' is not a valid integer"),
         (["--json"], "no command was given"),
-        (["config"], "missing command"),
+        (["config"], "missing command: show, check, path"),
     ],
 )
 def test_wrong_use_is_exit_code_2(afresh: Afresh, arguments: list[str], expected: str) -> None:

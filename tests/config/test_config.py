@@ -8,7 +8,7 @@ import pytest
 
 from afresh.config import Config, default_files, describe, list_values, load, secret_values
 from afresh.config.forms import mask, network_place
-from afresh.config.layers import apply_overrides
+from afresh.config.layers import apply_overrides, unknown_variables
 from afresh.config.spec import InvalidValue
 from afresh.errors import ConfigError
 from afresh.sources.web.guard import AddressPolicy
@@ -256,6 +256,18 @@ def test_F87_a_bad_variable_is_named(tmp_path: Path, variable: str, value: str, 
 
 def test_unrelated_variables_are_left_alone(tmp_path: Path) -> None:
     assert settings(tmp_path, env={"AFRESH_DEBUG": "1", "PATH": "/bin", "AFRESH_TOKEN": "x"}) == Config()
+
+
+def test_only_near_spellings_are_suggested_and_unknown_variables_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "search: {mode: text}\n").endswith("unknown key search")
+    assert refusal(tmp_path, "serwer: {port: 1}\n").endswith("unknown key serwer; did you mean server?")
+    (tmp_path / "afresh.yaml").unlink()
+    assert refusal(tmp_path, env={"AFRESH_SEARCH__MODE": "text"}).endswith("AFRESH_SEARCH__MODE: not a setting")
+    variables = ["AFRESH_FOO", "AFRESH_STOREE", "AFRESH_STORE", "AFRESH_TOKEN", "AFRESH_CRAWL__SCOPE", "PATH"]
+    assert unknown_variables(variables) == [
+        "AFRESH_FOO is not a setting",
+        "AFRESH_STOREE is not a setting; did you mean AFRESH_STORE?",
+    ]
 
 
 def test_a_source_overlays_its_rules_and_policy(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What can be asked afterwards: why, changes, history, plan."""
 
+import re
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -7,6 +9,8 @@ import pytest
 from tests.e2e.library import rows
 from tests.e2e.sites import lay, page, star
 
+from afresh.cli.details import _freshness as freshness
+from afresh.dataclass import replace
 from afresh.errors import UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Outcome
@@ -26,13 +30,34 @@ async def test_why_says_the_evidence_of_each_kind_of_look(kb: KnowledgeBase, tin
     message = {path: (await kb.pages.explain(tiny.at(path))).summary for path in ("/p0", "/p1", "/p2", "/p4")}
     assert message["/p0"] == f"304 by ETag {etag}"
     assert message["/p1"].startswith("200, content hash changed from ")
-    assert message["/p2"] == "404"
+    assert message["/p2"] == "the server answers 404: the page does not exist"
     assert message["/p4"].startswith("not fetched: robots.txt line 3")
     why = await kb.pages.explain(tiny.at("/p1"), within="docs")
     assert (why.linked_from, why.attempts) == ((tiny.url,), 2)
     assert why.next_look is not None
     assert why.page.checked_at is not None
     assert why.next_look > why.page.checked_at
+
+
+async def test_why_says_when_the_page_is_really_checked_next(kb: KnowledgeBase, tiny: TinySite) -> None:
+    names = ["/a", "/b", "/c", "/d", "/e", "/f", "/g"]
+    lay(tiny, {"/": [*names, "/gone"], **{name: ["/", "/gone"] for name in names}})
+    tiny.delete("/gone")
+    await kb.runs.crawl(tiny.url, name="docs")
+    whys = [await kb.pages.explain(tiny.at(path)) for path in ("/a", "/gone")]
+    unplanned = [(None, "no schedule: with the next refresh")] * 2
+    assert [(why.next_check, why.next_check_note) for why in whys] == unplanned
+    assert (len(whys[1].linked_from), whys[1].linked_from_count) == (5, 8)
+    [source] = await kb.sources.all()
+    await kb.schedules.set_rule([source], "every 6h")
+    run_at = (await kb.sources.view("docs")).next_time
+    assert run_at is not None
+    assert [(await kb.pages.explain(tiny.at(path))).next_check for path in ("/a", "/gone")] == [run_at] * 2
+    for name in ["/", *names]:
+        tiny.put(name, page(name, names if name == "/" else []))
+    await kb.runs.refresh(["docs"])
+    gone = await kb.pages.explain(tiny.at("/gone"))
+    assert (gone.next_check, gone.next_check_note) == (None, "when a page links to it again")
 
 
 async def test_why_knows_what_was_never_looked_at(kb: KnowledgeBase, tiny: TinySite) -> None:
@@ -141,3 +166,19 @@ async def test_a_search_hit_is_fresh_and_marked(kb: KnowledgeBase, tiny: TinySit
     assert hit.changed_at is not None
     for query in ('"', "a AND", "-x", "foo:bar", "(", "*", "NEAR/2", "", "''"):
         await kb.search.search(query)
+
+
+async def test_status_says_the_reason_of_an_outage_once_per_host(kb: KnowledgeBase, tiny: TinySite) -> None:
+    lay(tiny, star(7))
+    await kb.runs.crawl(tiny.url, name="docs")
+    for number in range(6):
+        tiny.fail(f"/p{number}", 500 if number < 2 else 400 + number)
+    await kb.runs.refresh(["docs"])
+    [fresh] = (await kb.status.get()).freshness
+    assert [(group.count, group.first.url) for group in fresh.backing_off_groups][:1] == [(2, tiny.at("/p0"))]
+    assert fresh.backing_off_count == 5
+    some = replace(fresh, backing_off_groups=fresh.backing_off_groups[:2])
+    _, pages, one, more = (line.plain for line in freshness(some, datetime.now(UTC)))
+    assert re.match(r"  127\.0\.0\.1:\d+: 2 pages failed, next check at .+ \(", pages)
+    assert one.startswith(f"  {some.backing_off_groups[1].first.url} failed once, next check at ")
+    assert more == "  and 2 more"

@@ -190,7 +190,9 @@ def test_F109_stdout_carries_nothing_but_the_protocol_and_errors_are_reported(st
             more = {"cursor": cursor} if cursor else {}
         assert len(set(seen)) == len(seen) >= 12
         for _ in range(2):
-            assert client.call("find_version", library="docs")["structuredContent"]["unversioned"]
+            found = client.call("find_version", library="docs")
+            assert found["structuredContent"]["unversioned"]
+            assert found["content"][0]["text"].endswith("\ndocs is indexed without a version.")
         assert max(len(json.dumps(each, ensure_ascii=False).encode()) for each in client.received[2:]) <= 50_000
         rest, errors = client.process.communicate(timeout=TIMEOUT)  # hangs up
         assert client.process.returncode == 0

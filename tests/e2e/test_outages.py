@@ -12,7 +12,7 @@ from tests.e2e.sites import lay, looks, star, word
 
 from afresh.app import utc_now
 from afresh.crawl.hosts import MOST_WAITS, TURN_SECONDS, HostLimiter
-from afresh.events import Notice
+from afresh.events import Event, Notice
 from afresh.kb import KnowledgeBase
 from afresh.model.fetch import Outcome
 from afresh.testing import TinySite
@@ -75,9 +75,13 @@ async def test_F72_a_robots_txt_that_comes_back_is_noticed_in_the_same_run(
     tiny.fail("/robots.txt", 503, times=1)
     retrying = {"policy.backoff_base_seconds": 1.1, "policy.backoff_max_seconds": 2}
     async with opened(store, retrying) as kb:
-        report = await kb.runs.crawl(tiny.url, name="docs")
+        events: list[Event] = []
+        report = await kb.runs.crawl(tiny.url, name="docs", listener=events.append)
         assert (report.state, report.new) == ("completed", 5)
         assert tiny.requests.count("/robots.txt") == 2
+    waits = [each.text for each in events if isinstance(each, Notice) and "for the next attempt" in each.text]
+    assert waits
+    assert all("next attempt (robots.txt unreachable (503" in each for each in waits)
 
 
 async def test_F72_pages_behind_an_unreachable_robots_txt_are_due_again_soon(

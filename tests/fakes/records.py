@@ -166,7 +166,9 @@ def why(**more: object) -> PageExplanation:
         "summary": '304 by ETag "v1": the content is as it was.',
         "page": page(),
         "latest": attempt(),
-        "next_look": NOW + timedelta(hours=20),
+        "next_look": NOW + timedelta(hours=19),
+        "next_check": NOW + timedelta(hours=20),
+        "linked_from_count": 8,
         "linked_from": tuple(f"https://docs.example.org/{number}/" for number in range(8)),
         "attempts": 4,
     }

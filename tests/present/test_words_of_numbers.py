@@ -1,6 +1,7 @@
 """One page is one page, and who saved nothing is not body of savings."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from tests.fakes.records import report
@@ -27,6 +28,7 @@ def test_U4_a_first_crawl_reports_no_savings() -> None:
     again = report(known=1160)
     assert "92 % of downloads saved" in savings(again)
     assert "saved" in receipt(again)
+    assert "of the downloads" in receipt(again, replace(_receipt(), run=again))
 
 
 def test_U4_the_numbers_of_a_receipt_add_up() -> None:

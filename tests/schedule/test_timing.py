@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from afresh.model.records import Page, PageId, Source, SourceId
+from afresh.schedule.plan import next_check
 from afresh.schedule.rules import Budget, CronError, Interval, Schedule, parse_budget, parse_schedule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
 moments = st.integers(0, 2**32).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
 
 
@@ -105,3 +108,27 @@ def test_a_budget_is_read() -> None:
         Budget(20, 60),
         Budget(5_000, 86_400),
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "due", "links", "answer"),
+    [
+        ("web", None, HOUR, 1, (None, "no schedule: with the next refresh")),
+        ("web", "every 6h", HOUR * 23, 1, (HOUR * 6, "")),
+        ("web", "every 6h", None, 1, (HOUR * 6, "")),
+        ("web", "auto", HOUR * 6.5, 1, (HOUR * 6.6, "")),
+        ("web", "auto", None, 1, (None, "with the next full refresh")),
+        ("links", "every 6h", HOUR * 7, 0, (HOUR * 12, "")),
+        ("git", "auto", None, 0, (None, "when its source lists it as changed")),
+    ],
+)
+def test_the_next_check_is_that_of_the_first_run_that_includes_the_page(
+    kind: str, rule: str | None, due: timedelta | None, links: int, answer: tuple[timedelta | None, str]
+) -> None:
+    schedule = parse_schedule(rule, budget="500/h") if rule else None
+    page = Page(id=PageId(1), source_id=SourceId(1), url="https://docs.test/")
+    source = Source(
+        id=SourceId(1), name="docs", version=None, kind=kind, url="https://docs.test/", created_at=NOW, updated_at=NOW
+    )
+    at, note = next_check(source, page, schedule, NOW + HOUR * 6, None if due is None else NOW + due, links=links)
+    assert (None if at is None else at - NOW, note) == answer

@@ -163,6 +163,9 @@ async def test_C15_C16_links_come_best_first_with_their_pages_and_are_changed_by
 async def test_a_crawled_source_is_searched(client: Client, crawled: Crawled) -> None:
     answer = await client.get(f"{API}/search", params={"q": "retry", "in": "harbor@2", "limit": 3})
     assert answer["hits"]
+    asked = {"q": "retry", "in": "harbor@2"}
+    by_words = [await client.get(f"{API}/search", params={**asked, "mode": mode}) for mode in ("text", "keyword")]
+    assert by_words[0]["hits"] == by_words[1]["hits"] != []
 
 
 async def test_changes_come_newest_first_by_kind_and_as_a_feed(client: Client, crawled: Crawled) -> None:

@@ -36,13 +36,11 @@ MAX_LISTED = 10  # links that are listed individually
 
 def why(view: reports.PageExplanation, now: datetime) -> RenderableType:
     page = view.page
-    listed = page.content_hash is not None  # a listing reports it, or a link leads to it again
-    no_time = "when its source lists it as changed" if listed else "when a page links to it again"
     pairs: list[tuple[str, RenderableType]] = [
         ("status", state(view.status)),
         ("source", text(label(view.source, view.version))),
         ("last check", _last_check(view, now)),
-        ("next check", due(view.next_look, now, never=no_time)),
+        ("next check", due(view.next_check, now, never=clean(view.next_check_note))),
         ("changed", ago(page.changed_at, now)),
         ("first found", ago(page.created_at, now)),
         ("last downloaded", ago(page.last_scraped, now)),
@@ -52,7 +50,7 @@ def why(view: reports.PageExplanation, now: datetime) -> RenderableType:
         ("validators", text(_validators(page))),
         ("content hash", text(page.content_hash)),
         ("attempts", count(view.attempts)),
-        ("linked from", _linked(view.linked_from)),
+        ("linked from", _linked(view)),
     ]
     pairs += [(copy.sink, _copy(copy, now)) for copy in page.copies]
     if page.missing_count:
@@ -95,11 +93,12 @@ def _validators(page: reports.PageView) -> str:
     return ", ".join(f"{name} {value}" for name, value in named if value)
 
 
-def _linked(urls: Sequence[str]) -> Text:
+def _linked(view: reports.PageExplanation) -> Text:
+    urls = view.linked_from[:MAX_LINKED_FROM]
     if not urls:
         return text("no indexed page")
-    more = len(urls) - MAX_LINKED_FROM
-    lines = [clean(url) for url in urls[:MAX_LINKED_FROM]] + ([f"and {count(more)} more"] if more > 0 else [])
+    more = view.linked_from_count - len(urls)
+    lines = [clean(url) for url in urls] + ([f"and {count(more)} more"] if more > 0 else [])
     return Text("\n".join(lines))
 
 
@@ -139,11 +138,18 @@ def _freshness(view: reports.Freshness, now: datetime) -> list[Text]:
     parts += [f"{count(view.backing_off_count)} backing off"] if view.backing_off_count else []
     lines = [Text.assemble((clean(label(view.source, view.version)), "bold"), f" · {', '.join(parts)}")]
     lines += [Text(f"  not checked: {clean(view.trouble)}", "red", overflow="fold")] if view.trouble else []
-    for page in view.backing_off:
-        why = f" ({clean(page.reason)})" if page.reason else ""
+    for group in view.backing_off_groups:
+        page, why = group.first, f" ({clean(group.reason)})" if group.reason else ""
         again = f"{page.next_at:%Y-%m-%d %H:%M} UTC"
         failed = "failed once" if page.failures == 1 else f"failed {page.failures} times"
-        lines.append(Text(f"  {clean(page.url)} {failed}, next check at {again}{why}", overflow="fold"))
+        what = (
+            f"{clean(page.url)} {failed}"
+            if group.count == 1
+            else f"{clean(group.host)}: {count(group.count)} pages failed"
+        )
+        lines.append(Text(f"  {what}, next check at {again}{why}", overflow="fold"))
+    if more := view.backing_off_count - sum(group.count for group in view.backing_off_groups):
+        lines.append(Text(f"  and {count(more)} more"))
     return lines
 
 

@@ -143,6 +143,8 @@ def exit_code(wrong: AfreshError) -> int:
 def _sentence(wrong: click.ClickException) -> str:
     context = getattr(wrong, "ctx", None)
     message = wrong.format_message().rstrip(".")
+    if context and isinstance(context.command, click.Group) and message == "Missing command":
+        message += f": {', '.join(context.command.commands)}"
     message = f"{message[:1].lower()}{message[1:]}{'' if message.endswith('?') else '.'}"
     return f"{message} Try `{context.command_path} --help`." if context else message
 

@@ -11,7 +11,7 @@ import click
 from afresh.cli.session import Session
 from afresh.cli.shell import argument, command, labels, option, switch
 from afresh.config.layers import split_settings
-from afresh.errors import ConfigError, UsageError
+from afresh.errors import ConfigError, StoreMissing, UsageError
 from afresh.links.score import KeywordError, parse_keywords
 from afresh.ports import StoreAccess
 from afresh.text.redact import mask_secrets
@@ -203,7 +203,14 @@ def plan(session: Session, target: str) -> None:
     from afresh.cli.details import plan_or_preview
     from afresh.model.overview import Preview
 
-    view = session.ask(lambda kb: plan_or_preview(kb, target))
+    try:
+        view = session.ask(lambda kb: plan_or_preview(kb, target))
+    except StoreMissing:
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as folder:
+            empty = session.after("store", f"sqlite:///{folder}/afresh.db")
+            view = empty.ask(lambda kb: plan_or_preview(kb, target), access=StoreAccess.CREATE)
     session.answer(view, "details.preview" if isinstance(view, Preview) else "details.plan", session.now)
 
 

@@ -12,7 +12,7 @@ from afresh.errors import UsageError
 from afresh.model.records import RunState
 from afresh.model.reports import RunReport, ScheduleView
 from afresh.ports import StoreAccess
-from afresh.present.wording import count, duration, label, sync_line
+from afresh.present.wording import count, due, duration, label, sync_line
 from afresh.sync.reports import SyncReport
 from afresh.text.quantities import read_duration
 
@@ -206,14 +206,24 @@ def schedule(
     if rule is None and not listed:
         return _keep(session, labels, once=once)
     views = session.ask(lambda kb: _views(kb, labels)) if rule is None else _set(session, labels, rule, time_zone)
+    if rule is not None and not views and not session.csv:
+        session.inform(views, f"Removed the schedule of {', '.join(labels) or 'all sources'}.")
+        return 0
     session.answer(views, "lists.schedules", session.now, rows=ScheduleView)
+    if rule is not None:
+        session.say("Schedules need a running process: `afresh schedule` or `afresh serve`.")
     return 0
 
 
 def _set(session: Session, labels: Sequence[str], rule: str, time_zone: str | None) -> list[ScheduleView]:
     schedule = None if rule.strip().lower() in NONE else rule
     zone = {} if time_zone is None else {"time_zone": time_zone}
-    check_flags(session, {"schedule": schedule, **zone})
+    try:
+        check_flags(session, {"schedule": schedule, **zone})
+    except UsageError as wrong:
+        raise UsageError(
+            f"{wrong}; `--set none` removes a schedule" if "--set:" in str(wrong) else str(wrong)
+        ) from None
 
     async def change(kb: "KnowledgeBase") -> list[ScheduleView]:
         await kb.schedules.set_rule(await kb.sources.labelled(labels), schedule, **zone)
@@ -233,8 +243,14 @@ def _keep(session: Session, labels: Sequence[str], *, once: bool) -> int:
         session.write_event(report, sync_line(report))
 
     async def work(kb: "KnowledgeBase", listener: "Listener", on_report: "ReportListener") -> bool:
-        if not await _views(kb, labels):
+        views = await _views(kb, labels)
+        if not views:
             session.say("No source has a schedule yet. Set one with `afresh schedule --set '0 3 * * *' NAME`.")
+        elif not once:
+            names = f"{label(views[0].source, views[0].version)}" if len(views) == 1 else count(len(views), "source")
+            session.say(
+                f"Running the schedules of {names}: next run {due(views[0].next_time, session.now)}. Ctrl-C stops."
+            )
         return await kb.schedules.keep(labels, once=once, on_report=on_report, on_sync=on_sync, listener=listener)
 
     return keep_working(session, work, once=once)

@@ -12,12 +12,12 @@ from afresh.errors import UsageError
 from afresh.model.reports import SearchAnswer, SearchHit
 from afresh.ports import StoreAccess
 from afresh.present.wording import read_language, read_length, read_path
-from afresh.search.records import SearchMode
+from afresh.search.records import MODE_NAMES, SearchMode
 
 if TYPE_CHECKING:
     from afresh.search.evaluation import Evaluation, Question
 
-MODES = tuple(map(str, SearchMode))
+MODES = (*map(str, SearchMode), *map(str, MODE_NAMES))
 MAX_QUESTIONS_BYTES = 20_000_000
 LEAST_SECONDS = {"changed_within": 1, "checked_within": 1, "max_age": 0}
 
@@ -39,9 +39,7 @@ LEAST_SECONDS = {"changed_within": 1, "checked_within": 1, "max_age": 0}
 @option("--path", "GLOB", "Only pages whose path matches, such as '/guide/*'.")
 @option("--changed-within", "TIME", "Only pages that changed within this time, such as 7d.")
 @option("--checked-within", "TIME", "Only pages that were checked within this time; failed checks do not count.")
-@option(
-    "--mode", "MODE", "hybrid, text (keywords only) or vector (semantic only).", default="hybrid", show_default=True
-)
+@option("--mode", "MODE", "hybrid, keyword (or text) or semantic (or vector).", default="hybrid", show_default=True)
 @option("--max-age", "TIME", "First check those result pages again whose last check is older than this, such as 1h.")
 @option("--limit", "N", "Maximum results.", type=click.IntRange(min=1, max=2**31 - 1), default=10, show_default=True)
 @switch("--all-passages every_chunk", "Show every matching passage, not only the best of each page.")
@@ -89,7 +87,14 @@ def _found(session: Session, words: str, asked: dict[str, Any]) -> SearchAnswer:
 @option(
     "--in within", "LABEL", "Only this source, as NAME, NAME@VERSION or NAME@RANGE; may be repeated.", multiple=True
 )
-@option("--mode", "MODE", "hybrid, text or vector.", type=click.Choice(MODES), default="hybrid", show_default=True)
+@option(
+    "--mode",
+    "MODE",
+    "hybrid, keyword (or text) or semantic (or vector).",
+    type=click.Choice(MODES),
+    default="hybrid",
+    show_default=True,
+)
 @option("--compare", "MODE|FILE", "Also score another mode, or the settings in another file, and compare.")
 @option(
     "--misses",

@@ -90,8 +90,10 @@ class Session:
 
     @cached_property
     def config(self) -> "Config":
-        from afresh.config import load
+        from afresh.config.layers import load, unknown_variables
 
+        for unknown in unknown_variables(os.environ):
+            self.say(f"note: {unknown}", "yellow")
         flags: dict[str, object] = {"store.url": self.store} if self.store else {}
         if self.log_format:
             flags["log.format"] = self.log_format

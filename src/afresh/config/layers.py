@@ -18,6 +18,8 @@ from afresh.errors import ConfigError
 
 PREFIX = "AFRESH_"
 SHORT = {"AFRESH_STORE": ("store", "url"), "AFRESH_LOG": ("log", "file")}
+# Beginnings of variables that are not settings: of other parts of afresh, and of its tests and benchmarks.
+OTHERS = ("CONFIG", "DEBUG", "FAILPOINTS", "GIT_TOKEN", "HOSTS", "NO_UV", "SHARED", "TOKEN", "BENCH_", "TEST_")
 PER_SOURCE = ("crawl", "files", "policy", "storage", "links")
 # Names of a source's own settings that differ from the key in the tree.
 SHORT_NAMES = {"max_params": "max_url_params", "max_components": "max_path_components", "delay": "delay_seconds"}
@@ -154,6 +156,13 @@ def _from_environment(env: Mapping[str, str], entries: Iterable[str]) -> Layer:
     return found
 
 
+def unknown_variables(env: Iterable[str]) -> list[str]:
+    """Return a sentence about each variable that looks like a setting but is none."""
+    names = sorted(each.removeprefix(PREFIX) for each in env if each.startswith(PREFIX) and "__" not in each)
+    wrong = [each for each in names if PREFIX + each not in SHORT and not each.startswith(OTHERS)]
+    return [f"{PREFIX}{each} is not a setting{suggest_nearest(PREFIX + each, list(SHORT), PREFIX)}" for each in wrong]
+
+
 def _place_of_variable(variable: str, names: Mapping[str, Place], entries: Iterable[str]) -> Place | None:
     section, _, rest = variable.removeprefix(PREFIX).partition("__")
     if section.lower() in NAMED:
@@ -164,7 +173,7 @@ def _place_of_variable(variable: str, names: Mapping[str, Place], entries: Itera
     if variable in almost:
         raise InvalidValue(f"not a setting; did you mean {almost[variable]} (two underscores)?")
     if "__" in variable:
-        raise InvalidValue(f"not a setting{suggest_nearest(variable, list(names))}")
+        raise InvalidValue(f"not a setting{suggest_nearest(variable, list(names), PREFIX)}")
     return None
 
 

@@ -204,12 +204,12 @@ def format_number(value: float) -> str:
     return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
 
 
-def suggest_nearest(word: str, words: Sequence[str]) -> str:
-    """Return `; did you mean …?` with the most similar of the words; "" if none is similar."""
+def suggest_nearest(word: str, words: Sequence[str], prefix: str = "") -> str:
+    """Return `; did you mean …?` with the most similar of the words, apart from a `prefix`; "" if none is similar."""
     import difflib
 
-    close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = difflib.get_close_matches(word.removeprefix(prefix), [each.removeprefix(prefix) for each in words], 1, 0.7)
+    return f"; did you mean {prefix}{close[0]}?" if close else ""
 
 
 def _text(raw: Scalar, expected: str) -> str:

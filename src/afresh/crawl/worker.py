@@ -84,6 +84,7 @@ class Worker:
         self.source = source
         self.stopping = stopping
         self.leads = leads  # False: another worker ends the run, and this one only assists
+        self._retry_reason = ""
         self.left_waiting = 0  # pages whose host asked for too long a pause
         self.waits_until: datetime | None = None  # when the first of them may be requested
         self.over = False  # the run was cancelled or taken over by another worker
@@ -217,7 +218,8 @@ class Worker:
                 return False
             if pause > 1:
                 pages = "page waits" if backlog.open == 1 else "pages wait"
-                tools.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next attempt"))
+                why = f" ({self._retry_reason})" if self._retry_reason else ""
+                tools.listener(Notice(text=f"{backlog.open} {pages} {pause:.0f} s for the next attempt{why}"))
             if pause > 0:
                 await self._wakeups.wait(pause, self.stopping)
                 self._check_if_over(await tools.store.runs.get(self.run.id))
@@ -344,6 +346,8 @@ class Worker:
 
     async def _write(self, visits: Sequence[Visit]) -> None:
         tools, pauses = self.tools, dict[str, float]()  # of hosts that asked for a pause
+        retried = (done.decision.reason for done in visits if done.decision.retry)
+        self._retry_reason = next(retried, self._retry_reason)
         for done in visits:
             if done.pause is not None:
                 pauses[done.claim.domain] = max(pauses.get(done.claim.domain, 0.0), done.pause)

@@ -299,6 +299,9 @@ class PageExplanation:
     attempts: int
     former: str | None = None  # the text before a flagged change
     former_until: datetime | None = None  # when it is removed; None: never, or there is none
+    linked_from_count: int = 0  # all pages that link to it
+    next_check: datetime | None = None  # when a scheduled run will check it
+    next_check_note: str = ""  # without that time: what has to happen first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +337,16 @@ class BackingOffPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackingOffGroup:
+    """Failed pages of a host with the same reason."""
+
+    host: str
+    reason: str | None
+    count: int
+    first: BackingOffPage  # the one that is checked first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
     """How fresh a source is: its oldest check, its due pages and its failed pages."""
 
@@ -345,6 +358,7 @@ class Freshness:
     next_at: datetime | None  # when the next page becomes due
     backing_off: tuple[BackingOffPage, ...] = ()  # the first few, soonest first
     backing_off_count: int = 0
+    backing_off_groups: tuple[BackingOffGroup, ...] = ()  # the first few
     trouble: str | None = None  # why its settings are invalid, so that it is not checked
 
 

@@ -11,7 +11,11 @@ from afresh.text import quantities
 count = quantities.count
 label = labels.label_of
 
-_UNITS = (("year", 31_557_600), ("month", 2_629_800), ("day", 86_400), ("hour", 3600), ("minute", 60))
+# Units of time with their seconds, each with the next smaller one.
+_UNITS = (
+    *(("year", 31_557_600, "month", 2_629_800), ("month", 2_629_800, "day", 86_400), ("day", 86_400, "hour", 3600)),
+    *(("hour", 3600, "min", 60), ("minute", 60, "", 1)),
+)
 
 
 def size(number: int) -> str:
@@ -40,13 +44,22 @@ def ago(when: datetime | None, now: datetime, *, never: str = "never") -> str:
     if when is None:
         return never
     seconds = (now - when).total_seconds()
-    if abs(seconds) < 60:
-        if seconds >= 10:
-            return f"{int(seconds)} seconds ago"
-        return "just now" if seconds > -1 else f"in {max(1, int(-seconds))} seconds"
-    unit, length = next(pair for pair in _UNITS if abs(seconds) >= pair[1])
-    spoken = count(int(abs(seconds) // length), unit)
-    return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
+    if -1 < seconds < 10:
+        return "just now"
+    return f"{span(abs(seconds))} ago" if seconds > 0 else f"in {span(abs(seconds))}"
+
+
+def span(seconds: float) -> str:
+    """Return a rounded length of time such as `6 hours`; below two of a unit with the next one: `1 day 3 hours`."""
+    for unit, length, smaller, part in _UNITS:
+        rounded = round(seconds / part) * part
+        if rounded >= 2 * length or (unit == "minute" and rounded >= length):
+            return count(round(seconds / length), unit)
+        if rounded >= length:
+            rest = round((rounded - length) / part)
+            words = count(rest, smaller) if part >= 3600 else f"{rest} {smaller}"
+            return f"1 {unit} {words}" if rest else f"1 {unit}"
+    return count(max(1, round(seconds)), "second")
 
 
 def due(when: datetime | None, now: datetime, *, never: str = "never") -> str:

@@ -23,6 +23,13 @@ class SearchMode(StrEnum):
     TEXT = "text"
     VECTOR = "vector"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "SearchMode | None":
+        return MODE_NAMES.get(value)
+
+
+MODE_NAMES: dict[object, SearchMode] = {"keyword": SearchMode.TEXT, "semantic": SearchMode.VECTOR}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchFilter:

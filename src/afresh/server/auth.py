@@ -261,7 +261,7 @@ def _bearer(scope: Scope) -> str | None:
 
 
 def _unauthorized(*, has_tokens: bool, given: bool) -> RequestRefused:
-    how = "Missing token. Send `Authorization: Bearer <token>`."
+    how = "Missing token. Send `Authorization: Bearer <token>`; `afresh token create` on the server makes one."
     if given:
         how = UNKNOWN
     elif not has_tokens:

@@ -9,9 +9,10 @@ from afresh.access.permissions import EVERYTHING, Permissions
 from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import LiveWorkers, live_workers
 from afresh.dataclass import dataclass, field
-from afresh.model.records import Source
+from afresh.model.records import Source, SourceId
 from afresh.ports import Clock
-from afresh.schedule.plan import next_time
+from afresh.schedule.plan import next_run, next_time
+from afresh.schedule.rules import ScheduledRun
 from afresh.search.model_provider import ModelProvider
 from afresh.services.resolve import exact_source
 from afresh.store.store import Store
@@ -52,3 +53,10 @@ class Service:
 
     async def _next_time(self, source: Source) -> datetime | None:
         return await next_time(self._store, source, self._tools.schedule(source), self._clock())
+
+    async def _planned_runs(self) -> dict[SourceId, ScheduledRun]:
+        return {each.source: each for each in await self._store.schedules.appointments()}
+
+    async def _next_run(self, source: Source, planned: dict[SourceId, ScheduledRun]) -> datetime | None:
+        schedule = self._tools.schedule(source)
+        return await next_run(self._store, source, schedule, self._clock(), planned.get(source.id))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from afresh.crawl.factory import RunToolFactory, settings_or_none, settings_problem
@@ -19,10 +19,11 @@ from afresh.model.reports import ChangeView, HistoryEntry, NextCheck, OpenedPage
 from afresh.model.retention import REMOVED
 from afresh.model.versions import is_newer
 from afresh.schedule.due import due_at
+from afresh.schedule.plan import next_check
 from afresh.search.records import RechunkJob
 from afresh.search.reindex import ReindexTools, cut_page
 from afresh.services.context import Service, ServiceContext
-from afresh.services.resolve import best_sources, page_of
+from afresh.services.resolve import best_sources, page_of, source_of
 from afresh.services.runs import RunService
 from afresh.services.sinks import SinkService
 from afresh.sources.detect import address as address_of
@@ -40,7 +41,8 @@ from afresh.urls.traps import display_pattern, pattern_of
 def _summary(page: Page, latest: Attempt | None) -> str:
     if latest is None:
         return "not checked yet: it is queued"
-    parts = [latest.reason or str(latest.outcome)]
+    reason = latest.reason or str(latest.outcome)
+    parts = [f"the server answers {reason}: the page does not exist" if reason.isdigit() else reason]
     if page.doomed_by is not None:
         parts.append(f"run {page.doomed_by} would delete it and needs confirmation")
     elif page.status is PageStatus.ACTIVE and latest.error_message:
@@ -178,9 +180,12 @@ class PageService(Service):
                 return removed
             raise UsageError(await why_unknown(self._store, self._tools, address, source))
         page, view, name, version = found[0]
-        views = await self._sinks.with_its_copies(await self._store.sources.get(page.source_id), view)
+        owner = await source_of(self._store, page.source_id)
+        views = await self._sinks.with_its_copies(owner, view)
         held, keep = await self._store.pages.content(page.id), self._tools.retention().former_texts
         latest, next_look, linked_from, attempts = await self._store.history.evidence(page)
+        links = await self._store.history.linked_from_count(page)
+        check_at, note = await self._next_check(owner, page, next_look, links)
         return PageExplanation(
             url=page.url,
             source=name,
@@ -192,9 +197,24 @@ class PageService(Service):
             next_look=next_look,
             linked_from=linked_from,
             attempts=attempts,
+            linked_from_count=links,
+            next_check=check_at,
+            next_check_note=note,
             former=held.former,
             former_until=held.former_at + keep if held.former_at and keep is not None else None,
         )
+
+    async def _next_check(
+        self, source: Source, page: Page, due: datetime | None, links: int
+    ) -> tuple[datetime | None, str]:
+        if wrong := settings_problem(self._tools, source):
+            return None, f"not before the settings of {source.label} are valid: {wrong}"
+        age = self._tools.bounds(source)[1].max_age_seconds
+        answered = last_answered(page.checked_at, page.observed_at, page.last_seen)
+        if due is not None and age is not None and answered is not None:
+            due = min(due, answered + timedelta(seconds=age))
+        run_at = await self._next_run(source, await self._planned_runs())
+        return next_check(source, page, self._tools.schedule(source), run_at, due, links=links)
 
     async def history(self, url: str, *, within: str | None = None) -> list[HistoryEntry]:
         """Return all attempts at a URL, grouped by source, newest first."""

@@ -8,7 +8,7 @@ from afresh.events import Listener, ignore
 from afresh.model.filters import Sources
 from afresh.model.records import Source
 from afresh.model.reports import RunReport, ScheduleView
-from afresh.schedule.plan import next_time
+from afresh.schedule.plan import next_run
 from afresh.schedule.rules import Cron, Schedule, ScheduledRun
 from afresh.schedule.scheduler import Scheduler, scheduled
 from afresh.services.context import Service, ServiceContext
@@ -80,7 +80,7 @@ class ScheduleService(Service):
     async def records(self, sources: Sources = None, *, after: int = 0, limit: int | None = None) -> list[ScheduleView]:
         pairs = sorted(await scheduled(self._store, self._tools), key=lambda pair: pair[0].id)
         wanted = [pair for pair in pairs if pair[0].id > after and (sources is None or pair[0].id in sources)]
-        planned = {each.source: each for each in await self._store.schedules.appointments()}
+        planned = await self._planned_runs()
         alive = {worker.name for worker in await self._store.workers.all()}
         return [await self._view(*pair, planned.get(pair[0].id), alive) for pair in wanted[:limit]]
 
@@ -95,9 +95,7 @@ class ScheduleService(Service):
         self, source: Source, schedule: Schedule, planned: ScheduledRun | None, alive: set[str]
     ) -> ScheduleView:
         now = self._clock()
-        if planned is not None and planned.rule != schedule.key:
-            planned = None
-        next_at = planned.next_at if planned else await next_time(self._store, source, schedule, now)
+        next_at = await next_run(self._store, source, schedule, now, planned)
         last = await self._store.runs.last(source.id, 1)
         age = self._tools.bounds(source)[1].max_age_seconds
         return ScheduleView(
@@ -107,7 +105,7 @@ class ScheduleService(Service):
             time_zone=str(schedule.rule.zone) if isinstance(schedule.rule, Cron) else None,
             next_time=next_at,
             overdue=next_at is not None and next_at <= now,
-            running=planned is not None and planned.held_by in alive,
+            running=planned is not None and planned.rule == schedule.key and planned.held_by in alive,
             last_time=last[0].started_at if last else None,
             last_run=last[0].id if last else None,
             last_state=str(last[0].state) if last else None,

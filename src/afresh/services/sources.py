@@ -70,7 +70,7 @@ class SourceService(Service):
 
     async def views_of(self, sources: Sequence[Source]) -> list[SourceView]:
         alive, serving = await self._alive(), await self._store.vectors.serving_model()
-        views = []
+        views, planned = list[SourceView](), await self._planned_runs()
         for source, counts in zip(sources, await self._counted(sources, alive), strict=True):
             missing = await self._store.stats.missing_vectors(serving.name, source.id) if serving else None
             view = replace(
@@ -81,13 +81,13 @@ class SourceService(Service):
             )
             if view.trouble is None:
                 keywords = self._tools.settings_of(source).links.keywords
-                view = replace(view, next_time=await self._next_time(source), keywords=keywords)
+                view = replace(view, next_time=await self._next_run(source, planned), keywords=keywords)
             views.append(view)
         return views
 
     async def overviews(self, sources: Sequence[Source]) -> list[SourceOverview]:
         store, alive, now = self._store, await self._alive(), self._clock()
-        serving = await store.vectors.serving_model()
+        serving, planned = await store.vectors.serving_model(), await self._planned_runs()
         due, views = await asyncio.gather(  # both count many rows: a store may run them concurrently
             due_of(store, self._tools, sources, now), self._counted(sources, alive)
         )
@@ -96,7 +96,7 @@ class SourceService(Service):
             view = replace(counts, model=serving.name if serving else None)
             tally, last = due[source.id], await store.runs.last(source.id, LAST)
             if view.trouble is None:
-                view = replace(view, next_time=await self._next_time(source))
+                view = replace(view, next_time=await self._next_run(source, planned))
             overviews.append(
                 SourceOverview(
                     label=source.label,

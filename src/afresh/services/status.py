@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -15,7 +15,7 @@ from afresh.dataclass import asdict, dataclass, field, replace
 from afresh.errors import AfreshError, StoreUnavailable
 from afresh.events import Listener, ignore
 from afresh.model.records import UNFINISHED, RunState
-from afresh.model.reports import Finding, Freshness, StoreStatus, WorkerView
+from afresh.model.reports import BackingOffGroup, BackingOffPage, Finding, Freshness, StoreStatus, WorkerView
 from afresh.model.retention import PruneReport
 from afresh.services.context import Service, ServiceContext
 from afresh.services.sinks import SinkService
@@ -23,6 +23,7 @@ from afresh.services.status_views import due_of, live_reports
 from afresh.store.stats import CachedStats
 from afresh.store.store import Store
 from afresh.text.redact import mask_secrets
+from afresh.urls.canonical import domain_of
 
 log = logging.getLogger(__name__)
 PRUNE_SECONDS = 86_400.0
@@ -138,6 +139,7 @@ class StatusService(Service):
                     next_at=due[source.id].next_at,
                     backing_off=tuple(backing_off[:NAMED]),
                     backing_off_count=len(backing_off),
+                    backing_off_groups=_groups(backing_off),
                     trouble=settings_problem(self._tools, source),
                 )
             )
@@ -215,3 +217,11 @@ class StatusService(Service):
                 except AfreshError as error:
                     log.warning("records past their retention could not be removed: %s", error)
                 await wait_event(self._stopping, PRUNE_SECONDS)
+
+
+def _groups(pages: Sequence[BackingOffPage]) -> tuple[BackingOffGroup, ...]:
+    found = defaultdict[tuple[str, str | None], list[BackingOffPage]](list)
+    for page in pages:
+        found[domain_of(page.url), page.reason].append(page)
+    groups = [(*key, len(each), each[0]) for key, each in found.items()]
+    return tuple(BackingOffGroup(host=h, reason=r, count=n, first=page) for h, r, n, page in groups[:NAMED])

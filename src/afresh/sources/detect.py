@@ -77,7 +77,8 @@ def recognise(text: str, github_urls: Sequence[str] = (PUBLIC_WEB,)) -> SourceTa
         return _on_disk(os.path.abspath(path))
     if by_plugin := _by_plugin(typed):
         return by_plugin
-    if _WORD.fullmatch(typed):
+    named = "://" not in typed and not _PATH.match(typed) and typed.lower().endswith(_FILE_ENDINGS)
+    if _WORD.fullmatch(typed) or (named and _means_path(typed)):
         raise UsageError(f"there is no file or folder {path} here; the URL of a site begins with https://")
     if _means_path(typed):
         if _PATH.match(typed) or is_file_url(typed):

@@ -40,6 +40,10 @@ class HistoryRepository(Repository):
             next_at = at(following["scheduled_for"]) if following else None
             return next(iter(newest), None), next_at, tuple(row["url"] for row in linked), count
 
+    async def linked_from_count(self, page: Page) -> int:
+        async with self.db.read() as tx:
+            return await tx.number("count_linked_from", source=page.source_id, url=page.url, page=page.id)
+
     async def attempts(self, page: PageId, *, below: int | None = None, limit: int) -> list[Attempt]:
         """Return attempts at a page and listings showing it unchanged, newest first, after the one with id `below`."""
         async with self.db.read() as tx:

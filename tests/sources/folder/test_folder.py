@@ -119,9 +119,9 @@ def test_F78_a_root_that_is_a_link_is_resolved_once_when_it_is_added(tmp_path: P
     assert recognise(str(tmp_path / "page.md")) == ("file", file_url(str(root / "a.md")))
 
 
-@pytest.mark.parametrize("typed", ["notes", "my-notes"])
+@pytest.mark.parametrize("typed", ["notes", "my-notes", "absent.md", "notes/absent.md"])
 def test_a_mistyped_folder_is_not_taken_for_a_url(typed: str) -> None:
-    with pytest.raises(UsageError, match=f"there is no file or folder {typed} here"):
+    with pytest.raises(UsageError, match=f"there is no file or folder {typed} here; the URL"):
         recognise(typed)
     assert recognise("localhost") == ("web", "http://localhost/")
 

@@ -299,6 +299,7 @@ _WORDS = {  # commands that error messages name, and the tools that do the same
     "`afresh status`": "list_jobs",
     "`afresh pages NAME`": "the resource afresh://library/NAME",
     "`afresh refresh`": "refresh_version",
+    "there is no source ": "there is no library ",
 }
 MAX_ERROR_CHARS = 1_000
 
@@ -306,7 +307,7 @@ MAX_ERROR_CHARS = 1_000
 def error_line(error: str) -> str:
     for command, tool in _WORDS.items():
         error = error.replace(command, tool)
-    return one_line(mask_secrets(error), MAX_ERROR_CHARS)
+    return one_line(mask_secrets(re.sub(r"\brun (?=\d)", "job ", error)), MAX_ERROR_CHARS)
 
 
 @contextmanager

@@ -98,7 +98,10 @@ def add_library_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
         others = len(found.versions) - len(newest)
         there = (", ".join(newest) or "none") + (f" and {others} older" if others else "")
         best = found.version or "the one without a version"
-        return answers.make_result(answer, [f"{library}: best is {best} ({found.match}); versions: {there}"])
+        line = f"{library}: best is {best} ({found.match}); versions: {there}"
+        return answers.make_result(
+            answer, [line if found.versions else f"{found.source} is indexed without a version."]
+        )
 
 
 def add_change_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:

@@ -32,10 +32,9 @@ def moment(when: datetime | None, now: datetime, never: str = "never", *, ahead:
 
 
 def receipt(run: RunReport, savings: RunSavings | None = None) -> str:
-    """Return a line such as `1,169 checked: 82 processed, 1,087 skipped; saved 93 % of the bytes`.
+    """Return a line such as `1,169 checked: 82 processed, 1,087 skipped; saved 93 % of the downloads`.
 
-    The numbers behind the colon add up to the first one. If `savings` belong to another run, the line has the share of
-    avoided downloads instead of bytes.
+    The numbers behind the colon add up to the first one. `savings` is ignored if it belongs to another run.
     """
     if run.documents is not None:  # `3 uploaded, 1 stuck`
         done = [f"{count(number)} {name}" for name, number in asdict(run.documents).items() if number]
@@ -54,9 +53,7 @@ def receipt(run: RunReport, savings: RunSavings | None = None) -> str:
     lines += [f"{count(run.deleted)} deleted"] if run.deleted else []
     lines += [f"{count(run.held, 'deletion')} awaiting confirmation"] if run.held else []
     saved = []
-    if savings and savings.bytes_saved_percent:
-        saved.append(f"{savings.bytes_saved_percent} % of the bytes")
-    elif share := percent(run.not_modified, skipped + processed + run.doubtful + run.failed):
+    if share := percent(run.not_modified, skipped + processed + run.doubtful + run.failed):
         saved.append(f"{share} % of the downloads")
     if savings and savings.embeddings_saved:
         saved.append(count(savings.embeddings_saved, "embedding"))

@@ -147,6 +147,10 @@ select f.url from (
 ) e join pages f on f.id = e.page_id
 order by f.depth, f.url limit :limit
 
+-- count_linked_from
+select count(*) from page_links
+where link_id = (select id from links where source_id = :source and url = :url) and page_id <> :page
+
 -- root_page
 select * from pages where source_id = :source and url = :root
 
