@@ -97,7 +97,7 @@ class StatsRepository(Repository):
         return due, {datetime.fromisoformat(f"{hour}:00Z"): number for hour, number in numbers.items()}
 
     async def site_map(self, source: SourceId, limit: int) -> tuple[list[MapNode], list[tuple[PageId, PageId]], int]:
-        """Return the pages that are not deleted, nearest to the root first, their links to each other, and their number."""
+        """Return pages that are not deleted, nearest to the root first, the links between them, and their number."""
         async with self.db.read() as tx:
             pages = [_map_node(row) for row in await tx.all("map_pages", source=source, limit=limit)]
             ids = [page.id for page in pages]
