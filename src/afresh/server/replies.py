@@ -7,12 +7,11 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
 from math import inf
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from fastapi import FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
@@ -25,6 +24,9 @@ from afresh.present.formats import plain
 from afresh.server.asgi import PROBLEM_MEDIA, RequestRefused, problem_of
 from afresh.server.auth import allowed_of, is_browser
 from afresh.text.redact import mask_secrets, one_line
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +141,7 @@ def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Respons
         return problem(error.status_code, detail + hint, headers=error.headers)
 
 
-def _field(error: ErrorDetails | Mapping[str, Any]) -> dict[str, str]:
+def _field(error: "ErrorDetails | Mapping[str, Any]") -> dict[str, str]:
     """Describe a validation error in one sentence that does not quote the invalid value."""
     place = ".".join(str(part) for part in error["loc"][1:]) or str(error["loc"][0])
     is_body = place == "body" and error["type"] in ("model_attributes_type", "json_invalid")
