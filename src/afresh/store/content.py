@@ -74,7 +74,7 @@ class VisitRepository(Repository):
                     await record_digests(tx, mine)
                 await self.caches.links.write(tx, run, mine)
                 failpoint("commit.links")
-                counts = [tally(visit, run, now) for visit in mine]
+                counts = [tally(visit, run) for visit in mine]
                 rows = [
                     change_row(visit.claim.page, run.id, kind, visit.decision.page.content_hash, now)
                     | {"diff": visit.content.diff if keep_body else None}
@@ -283,7 +283,12 @@ def _why_refused(decision: Decision) -> str:
     return "not fetched" if decision.reason.startswith("not fetched") else "unreadable"
 
 
-def tally(visit: Visit, run: Run, now: datetime) -> dict[str, int]:
+def _was_checked(page: Page, run: Run) -> bool:
+    """Return whether this run has already read the page."""
+    return page.last_seen == run.started_at and page.observed_at is not None and page.observed_at > run.started_at
+
+
+def tally(visit: Visit, run: Run) -> dict[str, int]:
     """Return the numbers that a visit adds to the counts of its run.
 
     A failure that will be retried counts only as a retry. A page that the run checked before, and that has not changed
@@ -307,8 +312,7 @@ def tally(visit: Visit, run: Run, now: datetime) -> dict[str, int]:
             kind = "redirects"
         case _:
             kind = "refused" if decision.refused else "doubtful" if decision.doubtful else "failed"
-    again = before.observed_at is not None and run.started_at < before.observed_at <= now
-    if again and kind in ("not_modified", "unchanged") and decision.content is ContentAction.KEEP:
+    if _was_checked(before, run) and kind in ("not_modified", "unchanged") and decision.content is ContentAction.KEEP:
         return {"bytes": content.body_bytes}
     unembedded = decision.reason.startswith(UNEMBEDDED)  # the page was fetched, only the embedder failed
     flagged = decision.page.doubt is not None and decision.content is ContentAction.REPLACE
