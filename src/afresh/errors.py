@@ -185,5 +185,5 @@ def no_former_text_message(url: str) -> str:
     """Return the error message for a page that has no former text to show or restore."""
     return (
         f"no former text of {url} is stored. afresh stores one, for the time in `retention.former_texts`, when a page "
-        "loses nearly all of its text, becomes a login page, or is replaced by a suspicious version with --trust"
+        "loses nearly all of its text, becomes a login page, or is replaced by a doubtful version with --trust"
     )

@@ -222,6 +222,35 @@ def test_refused_pages_are_explained(afresh: Afresh, kb: Opened) -> None:
     assert "2  refused       robots.txt, 401/403, private (network.allow), unreadable, or out of scope" in out
 
 
+def test_the_reasons_of_refused_pages_are_counted(afresh: Afresh, kb: Opened) -> None:
+    kb.let_runs_end_with(report(refused=4, refusals={"401/403": 1, "robots.txt": 3}))
+    assert "4  refused       robots.txt: 3 · 401/403: 1\n" in afresh("refresh").out
+    kb.let_runs_end_with(report(refused=4, refusals={"unreadable": 4}))
+    assert "4  refused       unreadable\n" in afresh("refresh").out
+
+
+def test_a_first_crawl_does_not_speak_of_previous_versions(afresh: Afresh, kb: Opened) -> None:
+    kb.let_runs_end_with(report(known=0, state="partial", doubtful=2, failed=1))
+    out = afresh("refresh").out
+    assert "2  doubtful      looks like an error, login or empty page; not stored\n" in out
+    assert "1  failed        could not be read, retried later\n" in out
+    kb.let_runs_end_with(report(state="partial", doubtful=2, failed=1))
+    out = afresh("refresh").out
+    assert "looks like an error, login or empty page; any previous version kept\n" in out
+    assert "1  failed        any previous version kept, retried later\n" in out
+
+
+def test_a_page_that_was_read_at_its_new_url_is_a_part_of_the_sum(afresh: Afresh, kb: Opened) -> None:
+    kb.let_runs_end_with(
+        report(checked=30, new=1, changed=2, not_modified=23, unchanged=0, refused=1, moved=1, deleted=1, moved_read=1)
+    )
+    line = (
+        "30 checked: 23 skipped as unchanged, 3 processed, 1 read at its new URL, 2 redirected or gone, 1 not read; "
+        "85 % of downloads saved"
+    )
+    assert line in afresh("refresh").out
+
+
 def test_the_last_line_of_a_report_adds_up(afresh: Afresh, kb: Opened) -> None:
     kb.let_runs_end_with(report(checked=30, new=2, changed=3, not_modified=15, unchanged=0, refused=1, failed=4))
     line = "30 checked: 15 skipped as unchanged, 5 processed, 5 redirected or gone, 5 not read"

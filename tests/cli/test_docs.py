@@ -49,3 +49,15 @@ def test_the_demo_says_its_story(capsys: pytest.CaptureFixture[str]) -> None:
     assert "100 % of downloads saved" in displayed
     assert "+| 1 | 20 seconds | 20 seconds |" in displayed
     assert "$ afresh search" in displayed
+
+
+@pytest.mark.slow
+def test_every_sum_of_the_demo_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    displayed = capsys.readouterr().out
+    sums = [line.partition(";")[0] for line in displayed.splitlines() if " checked: " in line]
+    assert len(sums) == 3
+    assert sums[-1].endswith("3 processed, 1 read at its new URL, 2 redirected or gone, 1 not read")
+    for line in sums:
+        whole, _, parts = line.partition(" checked: ")
+        assert int(whole) == sum(int(part.split()[0]) for part in parts.split(", "))

@@ -32,7 +32,7 @@ def test_on_a_terminal_a_short_heading_stands_above(
         "moved from https://docs.example.org/old",
         "checked 2 minutes ago, changed 3 days ago, en",
         "also in harbor@1",
-        "suspicious: it shrank",
+        "doubtful: it shrank",
         "",
     ]
     assert plain[7] == "# Retries"

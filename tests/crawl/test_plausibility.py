@@ -182,6 +182,85 @@ def test_F43_a_page_that_shrinks_is_taken_and_flagged_until_it_changes_or_is_tru
     assert decide(flagged, _read(document(), length=len(TEXT)), Policy(), NOON).page.doubt is None
 
 
+ERRORS = (
+    *("Page not found", "404 Not Found", "Not Found", "404", "Error 404", "404 - Page not found"),
+    *("Docs – 404", "Page not found | Docs", "Oops! That page can’t be found.", "This page could not be found."),
+    "The requested URL was not found",
+    *("503 … Service temporarily unavailable", "503 Service Unavailable", "HTTP 502: Bad Gateway", "Bad gateway"),
+    *("Internal Server Error", "500 Internal Server Error", "504 Gateway Time-out", "Access denied", "403 Forbidden"),
+    *("Error 401 (Unauthorized)", "Under maintenance", "Down for maintenance", "We'll be back soon!"),
+    *("Something went wrong", "An error occurred", "Error: Page not found", "This page does not exist"),
+    *("Seite nicht gefunden", "Fehler 404", "Interner Serverfehler", "Zugriff verweigert", "Wartungsarbeiten"),
+    *("Die Seite wurde nicht gefunden", "Dienst vorübergehend nicht verfügbar", "Diese Seite existiert nicht mehr"),
+    *("Page introuvable", "Page non trouvée", "Erreur 404", "Accès refusé", "Erreur interne du serveur"),
+    *("Site en maintenance", "Cette page n'existe pas", "Service temporairement indisponible"),
+    *("Página no encontrada", "Error interno del servidor", "Acceso denegado", "Sitio en mantenimiento"),
+    *("La página no existe", "Servicio no disponible", "Pagina non trovata", "Errore interno del server"),
+    *("Accesso negato", "Sito in manutenzione", "Servizio temporaneamente non disponibile"),
+    *("Página não encontrada", "Erro interno do servidor", "Acesso negado", "Site em manutenção"),
+    *("Pagina niet gevonden", "Interne serverfout", "Toegang geweigerd", "Website in onderhoud"),
+)
+ARTICLES = (
+    *("HTTP 404 errors explained", "Access denied: what to do", "Maintenance", "Maintenance mode", "Error", "500"),
+    *("Not found: how to handle missing keys", "Errors", "Forbidden", "Error handling", "Server", "How to find a page"),
+    *("Under maintenance windows", "Service", "Fehlerbehandlung", "Wartung", "Entretien", "Mantenimiento", "Gone"),
+)
+
+
+@pytest.mark.parametrize("title", ERRORS)
+@pytest.mark.parametrize("place", ["title", "heading"])
+def test_F39_an_error_message_is_held_for_new_and_known_pages(title: str, place: str) -> None:
+    text = f"# {title}\n\nPlease try again, or go to the start page. " + "We are sorry for that. " * 10
+    short = document(text, title) if place == "title" else document(text, "My company")
+    for page, likeness in ((NEW, None), (KNOWN, 0.02), (KNOWN, 0.4), (replace(KNOWN, title="Harbours"), None)):
+        doubt = reported(page, short, likeness=likeness, length=len(TEXT))
+        assert doubt is not None
+        assert (doubt.action, doubt.text) == (SuspicionAction.HOLD, "it is an error message, not the page")
+    linked = suspicion_of(NEW, short, ContentSignals(run=RUN), Policy(holds=False))
+    assert linked is not None
+    assert linked.action is SuspicionAction.FLAG
+
+
+@pytest.mark.parametrize("title", ERRORS)
+def test_a_page_about_an_error_is_a_page(title: str) -> None:
+    """It is long, had such a title before, or has almost the same text as before."""
+    titled = replace(KNOWN, title=title)
+    guide, short = document(f"# {title}\n\n{TEXT}", title), document(f"# {title}\n\nTry again.", title)
+    assert reported(NEW, guide) is None
+    assert reported(KNOWN, guide, likeness=0.4, length=len(TEXT)) is None
+    assert reported(titled, short, likeness=0.3, length=60) is None
+    assert reported(KNOWN, short, likeness=0.9, length=60) is None
+
+
+@pytest.mark.parametrize("title", ARTICLES)
+def test_an_article_whose_title_only_contains_an_error_is_a_page(title: str) -> None:
+    short = document(f"# {title}\n\nSee the guide.", title)
+    assert reported(NEW, short) is None
+    assert reported(KNOWN, short, likeness=0.4, length=60) is None
+
+
+def test_an_error_message_may_be_longer_where_a_page_had_content() -> None:
+    long = document("# Page not found\n\n" + "The page that you look for has left. " * 40, "Page not found")
+    assert reported(NEW, long) is None
+    assert reported(KNOWN, long, likeness=0.02, length=len(TEXT)) is not None
+
+
+@law
+@given(held_pages | empty_pages, st.sampled_from(ERRORS), signs, policies, times)
+def test_F39_an_error_message_never_replaces_a_text(
+    page: Page, title: str, around: ContentSignals, policy: Policy, now: datetime
+) -> None:
+    around, policy = replace(around, likeness=0.1), replace(policy, doubts=True, holds=True)
+    page = replace(page, title="Harbours", refused_hash=None)
+    read = replace(_read(document(f"# {title}\n\nTry again.", title, "error")), signs=around)
+    decision = decide(page, read, policy, now)
+    assert (decision.content, decision.doubtful) == (ContentAction.KEEP, True)
+    kept = page.content_hash is not None
+    assert decision.follow is (LinkAction.STORED if kept else LinkAction.NONE)
+    trusted = decide(page, read, replace(policy, doubts=False), now)
+    assert (trusted.content, trusted.doubtful) == (ContentAction.REPLACE, False)
+
+
 @pytest.mark.parametrize("text", ["", "\n", "Docs", "Please sign in to continue."])
 @pytest.mark.parametrize("likeness", [0.0, None, 0.6])
 def test_U1_F122_a_login_form_is_a_wall_however_often_it_is_seen(text: str, likeness: float | None) -> None:

@@ -77,6 +77,42 @@ async def test_F40_F52_a_wall_for_every_address_loses_nothing_however_often_it_i
     assert (await kb.sources.view("docs")).doubtful == 0
 
 
+@pytest.mark.parametrize("message", ["Page not found", "503 Service temporarily unavailable", "Under maintenance"])
+async def test_F39_an_error_message_at_one_address_keeps_text_and_links_until_it_is_trusted(
+    kb: KnowledgeBase, site: HostileSite, store: Path, message: str
+) -> None:
+    """Pages that only the broken page links to are not missing."""
+    site.put("/p1", page("/p1", ["/", "/deep"], TEXTS[1]))
+    site.put("/deep", page("/deep", ["/"], TEXTS[5]))
+    await kb.runs.crawl(site.url, name="docs")
+    before = index_of(store)
+    site.put("/p1", page(message, text="Please try again later, or go to the start page."))
+    for _ in range(4):  # a page is missing for three runs before it is deleted
+        (report,) = await kb.runs.refresh(["docs"])
+        assert (report.state, report.changed, report.doubtful, report.deleted) == ("completed", 0, 1, 0)
+        assert report.missing == 0
+    assert index_of(store) == before
+    assert "error message" in (await kb.pages.explain(site.at("/p1"))).summary
+    (report,) = await kb.runs.refresh(["docs"], trust=True)
+    assert (report.changed, report.doubtful) == (1, 0)
+    assert message in index_of(store)[site.at("/p1")].title
+    site.put("/p1", page(message, text="This is what we say now, with other words than before."))
+    (report,) = await kb.runs.refresh(["docs"])
+    assert (report.changed, report.doubtful) == (1, 0)
+
+
+async def test_F39_an_error_message_on_the_first_crawl_is_not_stored(
+    kb: KnowledgeBase, site: HostileSite, store: Path
+) -> None:
+    site.put("/p1", page("Internal Server Error", text="Please try again later."))
+    report = await kb.runs.crawl(site.url, name="docs")
+    assert (report.state, report.new, report.doubtful) == ("completed", 5, 1)
+    assert site.at("/p1") not in index_of(store)
+    site.put("/p1", page("/p1", ["/"], TEXTS[1]))
+    (report,) = await kb.runs.refresh(["docs"])
+    assert (report.new, report.doubtful) == (1, 0)
+
+
 async def test_F40_a_wall_that_knows_its_pages_is_reported_by_its_neighbours(
     kb: KnowledgeBase, site: HostileSite, store: Path
 ) -> None:

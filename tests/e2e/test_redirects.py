@@ -24,6 +24,7 @@ async def test_A17_G12_a_permanent_redirect_moves_the_page(
     tiny.redirect("/old", "/new", status=status)
     (report,) = await kb.runs.refresh(["docs"])
     assert (report.state, report.moved, report.new, report.deleted) == ("completed", 1, 0, 0)
+    assert (report.checked, report.not_modified, report.moved_read, report.redirected_or_gone) == (3, 1, 1, 1)
     views = {view.url: view for view in await kb.pages.of_source("docs", ALL_PAGES)}
     old, new = views[tiny.at("/old")], views[tiny.at("/new")]
     assert (old.status, old.moved_to, new.status) == (PageStatus.REDIRECT, tiny.at("/new"), PageStatus.ACTIVE)

@@ -154,6 +154,7 @@ async def test_R0_a_run_that_goes_on_at_once_asks_for_no_page_twice(store: Path,
         reported: list[Event] = []
         report = await _goes_on(store, timedelta(0), reported)
         assert (report.state, report.run, report.new) == ("completed", 1, FILES + 1)
+        assert (report.checked, report.not_modified) == (FILES + 1, 0)  # the start page counts once
         assert set(looks(site)) == {"/"}  # is the site well?
         assert any(isinstance(each, Notice) and "continuing run 1" in each.text for each in reported)
 
@@ -259,7 +260,7 @@ async def test_U4_F135_a_lower_limit_holds_for_the_crawl_that_goes_on(store: Pat
         assert live(store, site.url, "crawl", "commit.done=kill") == KILLED
         async with opened(store) as kb:
             report = await kb.runs.crawl(site.url, name="docs", rules={"max_pages": 5})
-            assert (report.state, report.checked) == ("completed", 6)  # the root twice
+            assert (report.state, report.checked) == ("completed", 5)  # the root counts once
             assert rows(store, "select count(*) from runs") == [(1,)]
             assert any("max_pages 5" in note for note in report.notes)
             (again,) = await kb.runs.refresh(["docs"])

@@ -11,6 +11,7 @@ from tests.e2e.sites import lay, page, star, word
 
 from afresh.errors import SourceError, StoreDamaged, StoreError, UsageError
 from afresh.kb import KnowledgeBase
+from afresh.model.fetch import Outcome
 from afresh.model.records import PageStatus
 from afresh.store.content import VisitRepository
 from afresh.store.pages import PageRepository
@@ -33,7 +34,22 @@ async def test_A16_a_page_that_left_by_absence_says_so(kb: KnowledgeBase, tiny: 
 async def test_a_dead_link_is_reported_in_a_note(kb: KnowledgeBase, tiny: TinySite) -> None:
     lay(tiny, {"/": ["/nowhere"]})
     report = await kb.runs.crawl(tiny.url, name="docs")
-    assert report.notes == ("1 broken link (404 or 410)",)
+    assert report.notes == (f"1 broken link (404 or 410): `afresh attempts {report.run} --outcome gone` lists it",)
+    attempts = await kb.runs.attempts(report.run, outcome=Outcome.GONE, limit=9)
+    assert [each.url for each in attempts] == [tiny.at("/nowhere")]
+
+
+async def test_the_reasons_of_refusals_are_counted(kb: KnowledgeBase, tiny: TinySite) -> None:
+    lay(tiny, {"/": ["/closed/a", "/closed/b", "/barred", "/legal", "/picture"]})
+    tiny.put("/robots.txt", "User-agent: *\nDisallow: /closed/\n")
+    tiny.put("/noindex", page("/noindex", head='<meta name="robots" content="noindex">'))
+    tiny.put("/", page("/", ["/closed/a", "/closed/b", "/barred", "/legal", "/noindex"]))
+    tiny.fail("/barred", 403)
+    tiny.fail("/legal", 451)
+    report = await kb.runs.crawl(tiny.url, name="docs")
+    assert report.refused == 5
+    assert report.refusals == {"robots.txt": 2, "401/403": 1, "451": 1, "noindex": 1}
+    assert (await kb.runs.get(report.run)).refusals == report.refusals
 
 
 async def test_P5_a_run_that_waits_is_over_when_a_later_one_looked_again(kb: KnowledgeBase, tiny: TinySite) -> None:

@@ -66,7 +66,7 @@ async def test_U1_F122_a_short_login_form_never_costs_a_text(kb: KnowledgeBase, 
     assert index_of(store) == before
     assert "login" in (await _suspicion_notes(kb))[site.at("/p1")]  # type: ignore[operator]
     assert (await kb.search.search(word("/p1"))).hits
-    with pytest.raises(UsageError, match="still has its text: its last check showed suspicious content"):
+    with pytest.raises(UsageError, match="still has its text: its last check showed doubtful content"):
         await kb.pages.restore(site.at("/p1"))
 
 

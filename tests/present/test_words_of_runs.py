@@ -1,8 +1,11 @@
 """What people read of a run and of the store says what happened, and promises only what will be done."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 from tests.fakes.records import report
 
@@ -50,6 +53,30 @@ def test_U4_pages_that_were_downloaded_and_doubted_or_failed_are_not_saved() -> 
         odd = report(**{**NOTHING, "known": 12, "checked": 12, "not_modified": 9, kind: 3})
         assert "75 % of downloads saved" in savings(odd)
         assert "75 % of the downloads" in receipt(odd)
+
+
+PARTS = ("new", "changed", "not_modified", "unchanged", "moved_read", "refused", "doubtful", "failed")
+counted = st.integers(0, 5_000)
+
+
+@given(st.fixed_dictionaries(dict.fromkeys((*PARTS, "gone", "moved", "deleted", "known"), counted)))
+def test_the_parts_of_a_sum_add_up_to_it(counts: dict[str, int]) -> None:
+    """The pages that redirected or are gone are what is left."""
+    checked = sum(counts[name] for name in PARTS) + counts.pop("gone")
+    run = report(**counts, checked=checked)
+    for line in (savings(run), receipt(run)):
+        if not checked:
+            continue
+        head, parts = line.split(" checked: ")
+        numbers = re.findall(r"(?:^|, )([\d,]+) [a-z]", parts.partition(";")[0])
+        assert sum(int(number.replace(",", "")) for number in numbers) == int(head.replace(",", "")) == checked
+
+
+def test_a_first_run_that_found_nothing_does_not_say_completed() -> None:
+    empty = report(state="completed", mode="crawl", **{**UNKEPT, "checked": 0})
+    assert headline(empty).plain == "python-docs · crawl: nothing was found"
+    assert run_state(empty) == "nothing was found"
+    assert headline(report(state="failed", mode="crawl", **UNKEPT)).plain == "python-docs · crawl failed in 0.4 s"
 
 
 def test_U4_a_run_under_way_is_running_for_a_while() -> None:

@@ -112,7 +112,7 @@ def status(view: reports.StoreStatus, now: datetime) -> RenderableType:
         ("store", Text(f"{clean(view.store)} ({size(view.size_bytes)})", overflow="fold")),
         ("sources", count(view.sources)),
         ("pages", count(view.pages)),
-        ("suspicious", doubtful),
+        ("doubtful", doubtful),
         ("passages", count(view.chunks)),
         ("vectors", vectors(view.model, view.unembedded, view.wanted_model)),
         ("attempts", count(view.attempts)),
@@ -242,7 +242,7 @@ def heading(view: reports.OpenedPage, now: datetime) -> RenderableType:
     if view.also_in:
         lines.append(Text(f"also in {', '.join(map(clean, view.also_in))}", "dim", overflow="fold"))
     if view.doubt:
-        lines.append(Text(f"suspicious: {clean(view.doubt)}", "yellow", overflow="fold"))
+        lines.append(Text(f"doubtful: {clean(view.doubt)}", "yellow", overflow="fold"))
     return Group(*lines, Text())
 
 

@@ -79,7 +79,7 @@ def source(view: SourceView, now: datetime) -> RenderableType:
         ("vectors", vectors(view.model, view.unembedded or 0)),
         ("links", count(view.links)),
         ("never read", text(count(view.errors), "red" if view.errors else "")),
-        ("suspicious", text(count(view.doubtful), "yellow" if view.doubtful else "")),
+        ("doubtful", text(count(view.doubtful), "yellow" if view.doubtful else "")),
         ("last run", last_run),
         ("least recently checked", ago(view.oldest_check, now)),
     ]
@@ -117,7 +117,7 @@ def pages(views: Sequence[PageView], now: datetime) -> RenderableType:
 
 def doubts(views: Sequence[PageView], now: datetime) -> RenderableType:
     rows = ((ago(view.checked_at, now), text(view.url, "blue"), view.doubt) for view in views)
-    return table(("checked", "*URL", "reason"), rows, optional=("checked",), none=("No suspicious pages.",))
+    return table(("checked", "*URL", "reason"), rows, optional=("checked",), none=("No doubtful pages.",))
 
 
 def _where(view: PageView) -> Text:

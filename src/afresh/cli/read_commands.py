@@ -41,7 +41,7 @@ def show(session: Session, label: str) -> None:
 @argument(*LABEL)
 @option("--status", "STATUS", "Only pages with this status, such as active or error.")
 @switch("--all everything", "Also deleted pages and redirects.")
-@switch("--doubtful", "Only suspicious pages: they look like an error, login or empty page.")
+@switch("--doubtful", "Only doubtful pages: they look like an error, login or empty page.")
 @option("--language", "TAG", "Only pages in this language, such as en or pt-BR.")
 @option("--depth", "N", "Only pages this many links from the start page.", type=click.IntRange(0, 1_000))
 @option("--text", "WORDS", "Only pages with this text in their URL or title.")

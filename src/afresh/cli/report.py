@@ -11,7 +11,7 @@ from afresh.cli.tables import STATE_STYLES, states
 from afresh.digest.records import FILES, LINKS
 from afresh.model.records import RunMode, RunState
 from afresh.model.reports import ReindexReport, RunReport
-from afresh.present.wording import clean, count, duration, label, percent, size
+from afresh.present.wording import FOUND_NOTHING, clean, count, duration, label, moved_part, percent, size
 from afresh.sync.reports import SyncReport
 
 MEANINGS = (
@@ -24,9 +24,13 @@ MEANINGS = (
     ("missing", "", "no link leads to it any more; kept for now"),
     ("held", "yellow", "deletions awaiting confirmation"),
     ("refused", "magenta", "robots.txt, 401/403, private (network.allow), unreadable, or out of scope"),
-    ("doubtful", "yellow", "looks like an error, login or empty page; previous version kept"),
-    ("failed", "bold red", "previous version kept, retried later"),
+    ("doubtful", "yellow", "looks like an error, login or empty page; any previous version kept"),
+    ("failed", "bold red", "any previous version kept, retried later"),
 )
+OF_FIRST_CRAWL = {
+    "doubtful": "looks like an error, login or empty page; not stored",
+    "failed": "could not be read, retried later",
+}
 COUNTED = (
     *("checked", "new", "changed", "unchanged", "not_modified", "deleted", "missing", "moved", "failed"),
     *("refused", "doubtful", "flagged", "held", "bytes", "chunks_embedded", "chunks_reused"),
@@ -85,6 +89,8 @@ def headline(report: RunReport) -> Text:
     """Return a line such as `python-docs · refresh completed in 0.4 s`."""
     words = {"needs_confirmation": "paused", "partial": "partially completed"}
     named = Text.assemble((clean(label(report.source, report.version)), "bold"), f" · {report.mode} ")
+    if report.found_nothing:
+        return Text.assemble(named[:-1], ": ", (FOUND_NOTHING, STATE_STYLES[RunState.PARTIAL]))
     if report.state == RunState.QUEUED:
         return named.append("queued", STATE_STYLES["queued"]).append(f" as run {report.run}")
     if report.interrupted:
@@ -105,15 +111,17 @@ def savings(report: RunReport) -> str:
     if not report.checked:
         return ""
     processed, unread = report.new + report.changed, report.refused + report.doubtful + report.failed
+    moved = report.moved_read
     parts = [f"{count(report.not_modified)} skipped as unchanged"] if report.not_modified else []
     parts += [f"{count(report.unchanged)} downloaded with the same content"] if report.unchanged else []
     parts += [f"{count(processed)} processed"]
+    parts += [moved_part(moved)] if moved else []
     parts += [f"{count(report.redirected_or_gone)} redirected or gone"] if report.redirected_or_gone else []
     parts += [f"{count(unread)} not read"] if unread else []
     line = f"{count(report.checked)} checked: {', '.join(parts)}"
     if not report.known:  # a first crawl has nothing to save
         return line
-    asked = report.not_modified + report.unchanged + processed + report.doubtful + report.failed
+    asked = report.not_modified + report.unchanged + processed + moved + report.doubtful + report.failed
     share = percent(report.not_modified, asked)
     return f"{line}; {share} % of downloads saved" if share else line
 
@@ -162,13 +170,21 @@ def _counts(report: RunReport) -> Table:
     grid.add_column(justify="right")
     grid.add_column(no_wrap=True)
     grid.add_column(style="dim")
-    for name, style, meaning in MEANINGS:
+    for name, style, _ in MEANINGS:
         number: int = getattr(report, name)
-        if name == "failed" and not report.kept:
-            meaning = "could not be read"  # noqa: PLW2901
         if number:
-            grid.add_row(Text(count(number), style=style), Text(name.replace("_", " "), style=style), meaning)
+            named = Text(name.replace("_", " "), style=style)
+            grid.add_row(Text(count(number), style=style), named, _meaning(name, report))
     return grid
+
+
+def _meaning(name: str, report: RunReport) -> str:
+    if name == "failed" and not report.kept:
+        return "could not be read"
+    if name == "refused" and (reasons := sorted(report.refusals.items(), key=lambda item: (-item[1], item[0]))):
+        return reasons[0][0] if len(reasons) == 1 else " · ".join(f"{why}: {count(each)}" for why, each in reasons)
+    meaning = next(meaning for each, _, meaning in MEANINGS if each == name)
+    return meaning if report.known else OF_FIRST_CRAWL.get(name, meaning)
 
 
 def totals(reports: Sequence[RunReport]) -> dict[str, object]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MIN_DEBOUNCE_SECONDS, MAX_DEBOUNCE_SECONDS = 0.05, 60.0
 COUNTS = (
     *(("changed", "changed"), ("new", "new"), ("deleted", "deleted"), ("moved", "moved")),
-    *(("held", "awaiting confirmation"), ("doubtful", "suspicious"), ("refused", "skipped")),
+    *(("held", "awaiting confirmation"), ("doubtful", "doubtful"), ("refused", "skipped")),
     ("failed", "failed"),
 )
 

@@ -177,12 +177,16 @@ def pair_moves(
 
 
 def count_moves(dropped: Iterable[Page], heirs: Mapping[PageId, Page], run: Run) -> dict[str, int]:
-    """Return the numbers of moved, deleted and new pages; `heirs`, the pages at new URLs of moved ones, are not new."""
+    """Return the numbers of moved and deleted pages, and of new pages without the `heirs` (see `pair_moves`).
+
+    Heirs that this run read count as `moved_read`.
+    """
     pages = list(dropped)
     moved = sum(1 for page in pages if page.moved_to is not None)
     fresh = sum(1 for heir in heirs.values() if heir.changed_at and heir.changed_at >= run.started_at)
-    new = max(0, run.counts.get("new", 0) - fresh)
-    return {"moved": moved, "deleted": len(pages) - moved, **({"new": new} if heirs else {})}
+    new = run.counts.get("new", 0)
+    read = min(new, fresh)
+    return {"moved": moved, "deleted": len(pages) - moved, **({"new": new - read, "moved_read": read} if heirs else {})}
 
 
 def by_reason(pages: Iterable[Page]) -> dict[str, list[PageId]]:

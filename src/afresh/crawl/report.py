@@ -5,7 +5,7 @@ from typing import Any
 
 from afresh.dataclass import fields
 from afresh.model.records import Run, RunMode, RunState, Source
-from afresh.model.reports import RunReport
+from afresh.model.reports import REFUSED, RunReport
 from afresh.ports import Lister
 from afresh.sync.reports import DOCUMENTS, DocumentCounts, DocumentOutcome
 
@@ -41,6 +41,7 @@ def report_of(run: Run, source: Source) -> RunReport:
         started_at=run.started_at,
         finished_at=run.finished_at,
         kept=not run.counts.get("unkept"),
+        refusals={name.removeprefix(REFUSED): each for name, each in run.counts.items() if name.startswith(REFUSED)},
         **counts,
     )
 

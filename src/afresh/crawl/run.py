@@ -259,7 +259,9 @@ async def _add_notes(context: RunContext, run: Run, counts: Mapping[str, int], s
     context.notes.extend(_suspicion_notes(counts, context.source.label))
     context.notes.extend(await _switch_model(context))
     if dead := counts.get("dead", 0):
-        context.notes.append(f"{dead} broken {'link' if dead == 1 else 'links'} (404 or 410)")
+        links, lists = ("link", "lists it") if dead == 1 else ("links", "lists them")
+        command = f"`afresh attempts {run.id} --outcome gone`"
+        context.notes.append(f"{dead} broken {links} (404 or 410): {command} {lists}")
     context.notes.extend(left_out_notes(counts))
     if counts.get("trapped"):
         context.notes.extend(await trap_notes(store, context.source.id, context.rules))
@@ -285,8 +287,10 @@ def _suspicion_notes(counts: Mapping[str, int], label: str) -> list[str]:
     notes = []
     if odd := counts.get("doubtful", 0):
         pages = "page looks" if odd == 1 else "pages look"
+        known = counts.get("known_doubtful", 0)
+        kept = "any previous version was kept" if 0 < known < odd else "the previous version was kept"
         notes.append(
-            f"{odd} {pages} like an error, login or empty page; the previous version was kept "
+            f"{odd} {pages} like an error, login or empty page; {kept if known else 'not stored'} "
             f"(see `afresh pages {label} --doubtful`; accept: `afresh refresh {label} --trust`)"
         )
     new = counts.get("flagged_new", 0)
@@ -298,7 +302,7 @@ def _suspicion_notes(counts: Mapping[str, int], label: str) -> list[str]:
         )
     if new:
         pages = "new page has" if new == 1 else "new pages have"
-        notes.append(f"{new} {pages} no text (see `afresh pages {label} --doubtful`)")
+        notes.append(f"{new} {pages} no text or only an error message (see `afresh pages {label} --doubtful`)")
     return notes
 
 

@@ -8,6 +8,8 @@ from afresh.model.records import Attempt, ChangeKind, PageId, PageStatus, RunId,
 from afresh.model.versions import Match
 from afresh.sync.reports import CopyView, DocumentCounts, SinkView
 
+REFUSED = "refused: "  # prefix of the counts of a run by the reason of a refusal
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
@@ -28,8 +30,10 @@ class RunReport:
     deleted: int = 0
     missing: int = 0
     moved: int = 0
+    moved_read: int = 0  # of the moved pages, those read at their new URL
     failed: int = 0
     refused: int = 0
+    refusals: Mapping[str, int] = field(default_factory=dict)  # refused pages by reason
     doubtful: int = 0  # 200 with suspicious content: the stored content stays
     flagged: int = 0  # of the changed pages, those that lost nearly all text
     held: int = 0  # deletions that wait for `afresh confirm`
@@ -60,9 +64,14 @@ class RunReport:
         return self.state == RunState.CANCELLED and self.started_at is not None and self.finished_at is None
 
     @property
+    def found_nothing(self) -> bool:
+        """Return whether a first run completed without reading anything, so that its source was removed."""
+        return self.state == RunState.COMPLETED and not self.kept
+
+    @property
     def redirected_or_gone(self) -> int:
         """Return how many of the checked pages redirected, or had no content any more."""
-        read = self.new + self.changed + self.unchanged + self.not_modified
+        read = self.new + self.changed + self.moved_read + self.unchanged + self.not_modified
         return max(0, self.checked - read - self.refused - self.doubtful - self.failed)
 
 

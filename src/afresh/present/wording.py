@@ -103,6 +103,14 @@ def read_length(field: str, typed: str | None, least: int = 0) -> timedelta | No
     return length
 
 
+FOUND_NOTHING = "nothing was found"
+
+
+def moved_part(number: int) -> str:
+    """Return the part of a sum that counts moved pages: `1 read at its new URL`."""
+    return f"{count(number)} read at {'its new URL' if number == 1 else 'their new URLs'}"
+
+
 def sync_line(report: SyncReport) -> str:
     """Return a line such as `team-search: 3 uploaded, 1 deleted in 0.2 s`."""
     names = ("uploaded", "replaced", "deleted", "waiting", "failed")

@@ -58,7 +58,7 @@ def _of_store(figures: Metrics) -> Iterable[str]:
         ("sources", "Sources."),
         ("pages", "Indexed pages."),
         ("chunks", "Indexed passages."),
-        ("doubtful", "Pages that need review."),
+        ("doubtful", "Doubtful pages: their latest response looks like an error, login or empty page."),
     ):
         yield _metric(f"afresh_{name}", "gauge", text, [((), totals[name])])
     yield _by("outcome", "afresh_looks_total", "counter", "Page fetches by outcome.", figures.outcomes)

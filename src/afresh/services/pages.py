@@ -437,7 +437,7 @@ async def restore_page(tools: ReindexTools, url: str, source: SourceId | None) -
             return opened
     if any(page.content_hash is not None and page.doubt and page.doubt_hash for page, *_ in found):
         raise NotFound(
-            f"{url} still has its text: its last check showed suspicious content, which was not stored, so there is "
+            f"{url} still has its text: its last check showed doubtful content, which was not stored, so there is "
             f"nothing to restore (details: `afresh why {url}`)"
         )
     raise NotFound(no_former_text_message(url))

@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from afresh.model.fetch import Chunk, Outcome, SearchTerms
-from afresh.model.records import ChangeKind, ContentAction, Page, PageId, Run, RunLimits, RunMode, SourceId, Visit
+from afresh.model.records import (
+    ChangeKind,
+    ContentAction,
+    Decision,
+    Page,
+    PageId,
+    Run,
+    RunLimits,
+    RunMode,
+    SourceId,
+    Visit,
+)
+from afresh.model.reports import REFUSED
 from afresh.ops.failpoints import failpoint
 from afresh.search.query import only_signals
 from afresh.search.records import UNEMBEDDED, MissingCount, RechunkJob
@@ -62,7 +74,7 @@ class VisitRepository(Repository):
                     await record_digests(tx, mine)
                 await self.caches.links.write(tx, run, mine)
                 failpoint("commit.links")
-                counts = [tally(visit) for visit in mine]
+                counts = [tally(visit, run) for visit in mine]
                 rows = [
                     change_row(visit.claim.page, run.id, kind, visit.decision.page.content_hash, now)
                     | {"diff": visit.content.diff if keep_body else None}
@@ -254,11 +266,34 @@ async def add_counts(tx: Transaction, run: Run, parts: Sequence[Mapping[str, int
     await tx.many("count_run", [{"run": run.id, "now": now, "counts": json.dumps(counts)}])
 
 
-def tally(visit: Visit) -> dict[str, int]:
+def _why_refused(decision: Decision) -> str:
+    status = decision.status_code or 0
+    if decision.outcome is Outcome.SUCCESS:
+        return "noindex"
+    if decision.outcome is Outcome.BLOCKED_ROBOTS:
+        return "robots.txt"
+    if status in (401, 403, 407):
+        return "401/403"
+    if status >= 400:
+        return str(status)
+    if status >= 300:
+        return "redirect"
+    if "network.allow" in decision.reason:
+        return "private (network.allow)"
+    return "not fetched" if decision.reason.startswith("not fetched") else "unreadable"
+
+
+def _was_checked(page: Page, run: Run) -> bool:
+    """Return whether this run has already read the page."""
+    return page.last_seen == run.started_at and page.observed_at is not None and page.observed_at > run.started_at
+
+
+def tally(visit: Visit, run: Run) -> dict[str, int]:
     """Return the numbers that a visit adds to the counts of its run.
 
-    A failure that will be retried counts only as a retry. Pages that had content are also counted separately
-    (`known_…`), because many failures among them mean an outage.
+    A failure that will be retried counts only as a retry. A page that the run checked before, and that has not changed
+    since, is not counted again: a run that continues checks the start page again. Pages that had content are also
+    counted separately (`known_…`), because many failures among them mean an outage.
     """
     decision, content = visit.decision, visit.content
     if decision.retry:
@@ -277,6 +312,8 @@ def tally(visit: Visit) -> dict[str, int]:
             kind = "redirects"
         case _:
             kind = "refused" if decision.refused else "doubtful" if decision.doubtful else "failed"
+    if _was_checked(before, run) and kind in ("not_modified", "unchanged") and decision.content is ContentAction.KEEP:
+        return {"bytes": content.body_bytes}
     unembedded = decision.reason.startswith(UNEMBEDDED)  # the page was fetched, only the embedder failed
     flagged = decision.page.doubt is not None and decision.content is ContentAction.REPLACE
     made, digest, cut = content.embedded, content.digest, decision.page.links_left_out
@@ -302,6 +339,8 @@ def tally(visit: Visit) -> dict[str, int]:
         "flagged": flagged,
         "flagged_new": flagged and change is ChangeKind.NEW,
     }
+    if kind == "refused":
+        counts[f"{REFUSED}{_why_refused(decision)}"] = 1
     return {name: int(number) for name, number in counts.items() if number}
 
 

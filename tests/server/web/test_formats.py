@@ -24,7 +24,7 @@ def test_charts_name_what_they_count() -> None:
     assert "Run 3: 1 page per minute" in paces([RUN])
     drawn = runs([replace(RUN, checked=9, moved=2, doubtful=1)])
     assert "Run 3: 2 deleted or moved of 9 checked" in drawn
-    assert "Run 3: 1 failed, skipped or to review of 9 checked" in drawn
+    assert "Run 3: 1 failed, skipped or doubtful of 9 checked" in drawn
 
 
 def test_a_mark_stands_under_the_bar_of_its_hour() -> None:

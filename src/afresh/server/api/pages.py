@@ -37,7 +37,7 @@ async def _filter(
     status: Annotated[PageStatus | None, Query(description="Only pages with this status.")] = None,
     deleted: Annotated[bool, Query(description="Also deleted pages and redirects.")] = False,
     doubtful: Annotated[
-        bool, Query(description="Only pages that need review: the last response looked like an error or login page.")
+        bool, Query(description="Only doubtful pages: the last response looked like an error or login page.")
     ] = False,
     language: Annotated[str | None, Query(max_length=40, description="Only pages in this language.")] = None,
     depth: Annotated[

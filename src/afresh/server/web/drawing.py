@@ -18,7 +18,7 @@ FOUND = (  # results of runs, bottom first: class, words, and the counts that ar
     ("new", "new", ("new",)),
     ("changed", "changed", ("changed",)),
     ("deleted", "deleted or moved", ("deleted", "moved")),
-    ("failed", "failed, skipped or to review", ("failed", "refused", "doubtful")),
+    ("failed", "failed, skipped or doubtful", ("failed", "refused", "doubtful")),
 )
 HEIGHT = 120  # of a chart
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from afresh.dataclass import asdict
 from afresh.model.charts import RunSavings
 from afresh.model.reports import RunReport
-from afresh.present.wording import ago, count, due, duration, percent, size
+from afresh.present.wording import FOUND_NOTHING, ago, count, due, duration, moved_part, percent, size
 from afresh.server.web.rendered import passage, safe_address
 
 STATES: dict[str | None, str] = {"partial": "partially completed", "needs_confirmation": "needs confirmation"}
@@ -46,6 +46,7 @@ def receipt(run: RunReport, savings: RunSavings | None = None) -> str:
     skipped = run.not_modified + run.unchanged
     processed = run.new + run.changed
     parts = [f"{count(processed)} processed", f"{count(skipped)} skipped"]
+    parts += [moved_part(run.moved_read)] if run.moved_read else []
     parts += [f"{count(run.redirected_or_gone)} redirected or gone"] if run.redirected_or_gone else []
     parts += [f"{count(run.refused + run.doubtful)} not read"] if run.refused + run.doubtful else []
     parts += [f"{count(run.failed)} failed"] if run.failed else []
@@ -53,7 +54,7 @@ def receipt(run: RunReport, savings: RunSavings | None = None) -> str:
     lines += [f"{count(run.deleted)} deleted"] if run.deleted else []
     lines += [f"{count(run.held, 'deletion')} awaiting confirmation"] if run.held else []
     saved = []
-    if share := percent(run.not_modified, skipped + processed + run.doubtful + run.failed):
+    if share := percent(run.not_modified, skipped + processed + run.moved_read + run.doubtful + run.failed):
         saved.append(f"{share} % of the downloads")
     if savings and savings.embeddings_saved:
         saved.append(count(savings.embeddings_saved, "embedding"))
@@ -70,6 +71,8 @@ def state_of(state: str | None) -> str:
 
 def run_state(run: RunReport) -> str:
     """Return the state of a run in words; a run whose worker died is interrupted."""
+    if run.found_nothing:
+        return FOUND_NOTHING
     return "interrupted" if run.interrupted else state_of(run.state)
 
 
