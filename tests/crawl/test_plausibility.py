@@ -28,6 +28,7 @@ from afresh.model.fetch import (
 )
 from afresh.model.records import ContentAction, LinkAction, Page, PageId, PageStatus, Policy, RunId, SourceId
 from afresh.sources.web.render_check import RENDERED
+from afresh.text.error_messages import is_error_message
 from afresh.text.normalize import EMPTY_HASH
 
 TEXT = "A guide to harbours, piers and the ships that lie there. " * 80
@@ -54,7 +55,8 @@ signs = st.builds(
 
 
 def document(text: str = TEXT, title: str = "Harbours", content_hash: str = "new") -> Document:
-    return Document(title=title, markdown=text, content_hash=content_hash, links_hash="l")
+    error = is_error_message(title, text)
+    return Document(title=title, markdown=text, content_hash=content_hash, links_hash="l", is_error=error)
 
 
 def reported(page: Page = KNOWN, doc: Document | None = None, **seen: object) -> Suspicion | None:

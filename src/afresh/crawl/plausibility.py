@@ -28,7 +28,7 @@ from afresh.dataclass import dataclass, replace
 from afresh.model.fetch import ContentSignals, Document
 from afresh.model.records import Page, Policy
 from afresh.sources.web.render_check import BARE, RENDERED
-from afresh.text.normalize import EMPTY_HASH, headings_in
+from afresh.text.normalize import EMPTY_HASH
 
 STRANGE = 0.2  # likeness to the stored text below which a page has become another one
 SAME = 0.8  # likeness above which two texts are the same page
@@ -50,34 +50,6 @@ _CHALLENGE = re.compile(
 _LOGIN = re.compile(r"\b(?:log|sign) ?in\b|\banmelden\b|\bse connecter\b|\biniciar sesión\b", re.IGNORECASE)
 _PASSWORD = re.compile(r"\bpassword\b|\bpasswort\b|\bmot de passe\b|\bcontraseña\b", re.IGNORECASE)
 _CONSENT = re.compile(r"\baccept (?:all )?cookies\b|\bbefore you continue\b|\bwe value your privacy\b", re.IGNORECASE)
-_ERROR = re.compile(  # a whole title: an error message with or without its number, or only the number
-    r"\W*(?:(?:http|status|code|oops|sorry|error|fehler|erreur|errore|erro|fout|[45]\d\d)\W+)*(?:"
-    r"(?:(?:the|this|that) )?(?:requested )?(?:(?:page|file|url|document|resource) )?"
-    r"(?:(?:was |could )?not(?: be)?|can't be|cannot be) found(?: on this server)?"
-    r"|(?:(?:the|this|that) )?page (?:does not exist|doesn't exist|is not available|is unavailable|unavailable)"
-    r"|(?:internal )?server error|service (?:is )?(?:temporarily )?unavailable|bad gateway|gateway time-?out"
-    r"|access denied|too many requests|something went wrong|an (?:unexpected )?error (?:has )?occurred"
-    r"|(?:(?:this |the )?(?:web)?site (?:is )?)?(?:currently )?(?:under|down for) maintenance"
-    r"|we'll be (?:right )?back(?: soon)?"
-    r"|(?:(?:die|diese) )?(?:angeforderte )?(?:seite )?(?:wurde |konnte )?nicht gefunden(?: werden)?"
-    r"|(?:die|diese) seite existiert nicht(?: mehr)?|interner server-?fehler|zugriff verweigert|wartungsarbeiten"
-    r"|(?:dienst|seite) (?:vorübergehend |derzeit )?nicht (?:verfügbar|erreichbar)"
-    r"|(?:cette )?page (?:introuvable|non trouvée|n'existe (?:pas|plus))|erreur interne du serveur"
-    r"|accès (?:refusé|interdit)|service (?:temporairement )?indisponible|(?:site )?en maintenance"
-    r"|(?:(?:la|esta) )?página no (?:encontrada|existe)|error interno del servidor|acceso (?:denegado|prohibido)"
-    r"|servicio (?:temporalmente )?no disponible|(?:sitio )?en mantenimiento"
-    r"|pagina non (?:trovata|esistente)|errore interno del server|accesso (?:negato|vietato)"
-    r"|servizio (?:temporaneamente )?non disponibile|(?:sito )?in manutenzione"
-    r"|(?:esta )?página não (?:encontrada|existe)|erro interno do servidor|acesso (?:negado|proibido)"
-    r"|serviço (?:temporariamente )?indisponível|(?:site )?em manutenção"
-    r"|(?:deze )?pagina (?:niet gevonden|bestaat niet)|interne serverfout|toegang geweigerd"
-    r"|(?:dienst|service) (?:tijdelijk )?niet beschikbaar|(?:(?:web)?site )?in onderhoud"
-    r")(?:\W+(?:error|[45]\d\d))*\W*"
-    r"|\W*(?:404|[45]\d\d\W+(?:error|fehler|gone|forbidden|unauthori[sz]ed)"
-    r"|(?:http|error|fehler|erreur|errore|erro|fout)\W+[45]\d\d(?:\W+(?:error|gone|forbidden|unauthori[sz]ed))?)\W*",
-    re.IGNORECASE,
-)
-_BESIDE_SITE = re.compile(r"\s[-–—|·•»]\s")  # between a title and the name of the site
 
 
 class SuspicionAction(StrEnum):
@@ -110,7 +82,7 @@ def suspicion_of(page: Page, document: Document, signs: ContentSignals, policy: 
             doubt = _hold("the site answers the same for URLs that do not exist (soft 404)")
         elif _says(_CHALLENGE, document, SHORT):
             doubt = _hold("it is a browser check, not the page")
-        elif _is_error(document, CURT):
+        elif document.is_error and len(document.markdown) <= CURT:
             doubt = _hold(ERROR_MESSAGE)
         elif not document.markdown.strip() and not document.leads_on:
             doubt = _flag(f"{NO_TEXT}, only a login form" if document.login else NO_TEXT)
@@ -143,12 +115,14 @@ def is_strange(likeness: float | None) -> bool:
 
 def _no_content(page: Page, document: Document, signs: ContentSignals) -> Suspicion | None:
     """Return why a document cannot be the content of a page that had content before; None if it can."""
+    from afresh.text.error_messages import is_error_message
+
     other = signs.likeness is None or signs.likeness < 0.5
     if signs.like_missing and other:
         return _hold("the site now answers the same for URLs that do not exist (soft 404 or login)")
     if other and _says(_CHALLENGE, document, SHORT):
         return _hold("it is a browser check, not the page")
-    if other and _is_error(document, SHORT) and not _is_error_title(page.title or ""):
+    if other and document.is_error and len(document.markdown) <= SHORT and not is_error_message(page.title or ""):
         return _hold(ERROR_MESSAGE)
     if _is_other(document, signs) and is_wall(document):
         return _hold("it looks like a login or consent page")
@@ -207,17 +181,6 @@ def is_wall(document: Document) -> bool:
         return True
     login = _says(_LOGIN, document, CURT) and _says(_PASSWORD, document, CURT)
     return login or _says(_CONSENT, document, CURT)
-
-
-def _is_error(document: Document, max_chars: int) -> bool:
-    if len(document.markdown) > max_chars:
-        return False
-    return any(map(_is_error_title, (document.title, *headings_in(document.markdown)[:1])))
-
-
-def _is_error_title(title: str) -> bool:
-    parts = (title, *_BESIDE_SITE.split(title))
-    return any(_ERROR.fullmatch(part.replace("’", "'")) for part in parts)
 
 
 def _says(pattern: re.Pattern[str], document: Document, max_chars: int) -> bool:

@@ -120,11 +120,14 @@ async def _fill_gaps(context: RunContext) -> None:
     """Create vectors for stored chunks that have none, such as chunks that were stored during a change of the model."""
     embedding, store = context.tools.embedding, context.tools.store
     serving = await store.vectors.serving_model()
-    if embedding is None or serving is None or serving.name != embedding.model:
+    if embedding is None or serving is None or serving.name != embedding.embedder.model:
         return
-    if context.run.mode is RunMode.CHECK or not await store.vectors.are_missing(embedding.model):
+    if context.run.mode is RunMode.CHECK or not await store.vectors.are_missing(embedding.embedder.model):
         return
-    find, after = partial(store.vectors.unembedded, embedding.model, source=context.source.id, limit=EMBED_BATCH), 0
+    find, after = (
+        partial(store.vectors.unembedded, embedding.embedder.model, source=context.source.id, limit=EMBED_BATCH),
+        0,
+    )
     while not context.stopping.is_set() and (chunks := await find(after=after)):
         try:
             context.filled += await embedding.ensure(chunks.values())
@@ -275,12 +278,12 @@ async def _add_notes(context: RunContext, run: Run, counts: Mapping[str, int], s
 async def _switch_model(context: RunContext) -> list[str]:
     """Switch searches to the configured model if all its vectors exist; else return a note about it."""
     embedding, serving = context.tools.embedding, await context.tools.store.vectors.serving_model()
-    if embedding is None or (serving is not None and serving.name == embedding.model):
+    if embedding is None or (serving is not None and serving.name == embedding.embedder.model):
         return []
-    if await context.tools.store.vectors.serve(embedding.model):
+    if await context.tools.store.vectors.serve(embedding.embedder.model):
         return []
     answers = serving.name if serving else "no model"
-    return [f"new text was embedded with {embedding.model}, but search uses {answers}: run `afresh reindex`"]
+    return [f"new text was embedded with {embedding.embedder.model}, but search uses {answers}: run `afresh reindex`"]
 
 
 def _suspicion_notes(counts: Mapping[str, int], label: str) -> list[str]:

@@ -168,6 +168,7 @@ class Document:
     foreign_canonical: str | None = None  # rel=canonical names another host: reported, not followed
     login: bool = False  # a page with little text, and nothing but a login form
     asks_password: bool = False  # a page with little text beside a login form
+    is_error: bool = False  # a page whose title or first heading is an error message
     leads_on: bool = False  # the page redirects its readers, or shows other pages in frames
     styles_cut: bool = False  # too many styles, so that not all were read: hidden text may be included
 

@@ -44,10 +44,6 @@ class Embedding:
     _worker: asyncio.Task[None] | None = None
     _failures: int = 0  # of the embedder in a row
 
-    @property
-    def model(self) -> str:
-        return self.embedder.model
-
     async def ensure(self, chunks: Iterable[Chunk]) -> int:
         """Wait until every chunk has a vector; return how many vectors were created for this call."""
         wanted = {chunk.text_hash: chunk for chunk in chunks}
@@ -70,7 +66,7 @@ class Embedding:
             for key in batch:
                 del self._waiting[key]
             try:
-                known = await self.store.vectors.known(self.model, list(batch))
+                known = await self.store.vectors.known(self.embedder.model, list(batch))
                 self._resolve(known, made=False)
                 if new := {key: chunk for key, chunk in batch.items() if key not in known}:
                     await self._embed(new)
@@ -125,19 +121,21 @@ class Embedding:
                     rows = await self.parsers.call(EMBED, [(each.path, each.content) for each in chunks.values()])
                     vectors = np.frombuffer(rows, np.float32).reshape(len(chunks), -1)
         except ParserUnavailable as error:
-            raise EmbedderUnavailable(f"{self.model}: {error}") from error
+            raise EmbedderUnavailable(f"{self.embedder.model}: {error}") from error
         except ExtractError as error:
-            raise EmbedError(f"{self.model}: {error}") from error
+            raise EmbedError(f"{self.embedder.model}: {error}") from error
         except TimeoutError:
-            raise EmbedderUnavailable(f"{self.model} gave no answer within {MAX_BATCH_SECONDS:.0f} s") from None
+            raise EmbedderUnavailable(
+                f"{self.embedder.model} gave no answer within {MAX_BATCH_SECONDS:.0f} s"
+            ) from None
         if vectors.ndim != 2 or len(vectors) != len(chunks):
-            raise EmbedError(f"{self.model} gave {len(vectors)} vectors for {len(chunks)} texts")
+            raise EmbedError(f"{self.embedder.model} gave {len(vectors)} vectors for {len(chunks)} texts")
         if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
-            raise EmbedError(f"{self.model} gave vectors that are all zero or not numbers")
+            raise EmbedError(f"{self.embedder.model} gave vectors that are all zero or not numbers")
         self._failures = 0
         failpoint("embed.made")
         halves = {key: row.tobytes() for key, row in zip(chunks, vectors.astype("<f2"), strict=True)}
-        await self.store.vectors.keep(self.model, halves, self.clock())
+        await self.store.vectors.keep(self.embedder.model, halves, self.clock())
         failpoint("embed.kept")
         self._resolve(chunks, made=True)
 

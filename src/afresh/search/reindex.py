@@ -92,15 +92,15 @@ async def _reembed(tools: ReindexTools, source: SourceId | None) -> None:
         return
     for _ in range(MAX_ROUNDS):
         await _embed_all(tools, tools.wanted, source)
-        if tools.stopping.is_set() or await tools.store.vectors.serve(tools.wanted.model):
+        if tools.stopping.is_set() or await tools.store.vectors.serve(tools.wanted.embedder.model):
             return
 
 
 async def _embed_all(tools: ReindexTools, wanted: Embedding, source: SourceId | None) -> None:
-    total, without_text = await tools.store.stats.missing_vectors(wanted.model, source)
+    total, without_text = await tools.store.stats.missing_vectors(wanted.embedder.model, source)
     after, done, size = 0, 0, MIN_BATCH_CHUNKS
     while total > without_text and not tools.stopping.is_set():
-        unembedded = await tools.store.vectors.unembedded(wanted.model, source=source, after=after, limit=size)
+        unembedded = await tools.store.vectors.unembedded(wanted.embedder.model, source=source, after=after, limit=size)
         if not unembedded:
             return
         began = time.monotonic()
@@ -118,13 +118,15 @@ async def _embed_all(tools: ReindexTools, wanted: Embedding, source: SourceId | 
 async def _report(tools: ReindexTools, source: Source | None, error: str | None) -> ReindexReport:
     store, wanted = tools.store, tools.wanted
     serving = await store.vectors.serving_model()
-    missing = await store.stats.missing_vectors(wanted.model, source.id if source else None) if wanted else None
+    missing = (
+        await store.stats.missing_vectors(wanted.embedder.model, source.id if source else None) if wanted else None
+    )
     pages = await store.chunks.count_outdated(CHUNKER, source.id if source else None)
     if missing and missing.without_text:
         tools.notes.append(_needs_text(missing.without_text, "chunk"))
     textless = pages.without_text + (missing.without_text if missing else 0)
     left = pages.number + (missing.number if missing else 0) - textless
-    switched = wanted is None or (serving is not None and serving.name == wanted.model)
+    switched = wanted is None or (serving is not None and serving.name == wanted.embedder.model)
     if not left and not switched and source is not None:
         tools.notes.append("other sources have no embeddings of this model: run `afresh reindex` without a name")
     elif not left:
@@ -136,7 +138,7 @@ async def _report(tools: ReindexTools, source: Source | None, error: str | None)
         chunks_embedded=tools.made,
         chunks_reused=tools.reused,
         left=left,
-        model=wanted.model if wanted else None,
+        model=wanted.embedder.model if wanted else None,
         serving=serving.name if serving else None,
         seconds=round(time.monotonic() - tools.began, 3),
         error=error,

@@ -283,11 +283,6 @@ def _why_refused(decision: Decision) -> str:
     return "not fetched" if decision.reason.startswith("not fetched") else "unreadable"
 
 
-def _was_checked(page: Page, run: Run) -> bool:
-    """Return whether this run has already read the page."""
-    return page.last_seen == run.started_at and page.observed_at is not None and page.observed_at > run.started_at
-
-
 def tally(visit: Visit, run: Run) -> dict[str, int]:
     """Return the numbers that a visit adds to the counts of its run.
 
@@ -312,7 +307,8 @@ def tally(visit: Visit, run: Run) -> dict[str, int]:
             kind = "redirects"
         case _:
             kind = "refused" if decision.refused else "doubtful" if decision.doubtful else "failed"
-    if _was_checked(before, run) and kind in ("not_modified", "unchanged") and decision.content is ContentAction.KEEP:
+    has_read = before.last_seen == run.started_at and before.observed_at and before.observed_at > run.started_at
+    if has_read and kind in ("not_modified", "unchanged") and decision.content is ContentAction.KEEP:
         return {"bytes": content.body_bytes}
     unembedded = decision.reason.startswith(UNEMBEDDED)  # the page was fetched, only the embedder failed
     flagged = decision.page.doubt is not None and decision.content is ContentAction.REPLACE

@@ -5,6 +5,7 @@ from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser
 
+from afresh.crawl.plausibility import SHORT
 from afresh.extract.decode import decode
 from afresh.extract.html.head import Head, choose_title, foreign_canonical, one_line, read_head
 from afresh.extract.html.hidden_links import LINK_ATTRIBUTES, HiddenLink, LinkPage, hidden_links, scripts_of
@@ -15,6 +16,7 @@ from afresh.extract.html.markdown import render, tidy
 from afresh.extract.language import language_of
 from afresh.extract.links import MANY_TAGS, collect_links, with_hidden, with_seen_words
 from afresh.model.fetch import Body, Document
+from afresh.text.error_messages import is_error_message
 from afresh.text.normalize import links_hash, text_hash
 from afresh.urls.canonical import canonical, domain_of
 
@@ -98,8 +100,9 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
         named = canonical(head.canonical, base) if head.canonical else None
         links = with_hidden(seen, hidden, base, {body.url, alternate, named})
     login = find_login(html, lower_html, len(markdown))
+    title = choose_title(head.title, heading, head.site_name)
     return Document(
-        title=choose_title(head.title, heading, head.site_name),
+        title=title,
         markdown=markdown,
         links=links.kept,
         language=language_of(markdown, head.language, body.language),
@@ -112,6 +115,7 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
         foreign_canonical=foreign_canonical(head.canonical, base, body.url),
         login=login.is_all,
         asks_password=login.has_field,
+        is_error=len(markdown) <= SHORT and is_error_message(title, markdown),
         leads_on=leads_on,
         styles_cut=dropped.is_cut,
     )
