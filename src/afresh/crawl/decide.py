@@ -4,15 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from afresh.backoff import backoff_seconds
-from afresh.crawl.plausibility import (
-    CRASHES,
-    RESTORED,
-    Suspicion,
-    SuspicionAction,
-    flag_that_stays,
-    keeps_former_text,
-    suspicion_of,
-)
+from afresh.crawl import plausibility
 from afresh.dataclass import replace
 from afresh.model.fetch import (
     Failed,
@@ -87,8 +79,8 @@ def _read(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Deci
     document = seen.document
     if policy.doubts and page.refused_hash == document.content_hash:
         return _restored(page, seen, policy, now)
-    doubt = None if seen.proven else suspicion_of(page, document, seen.signs, policy)
-    if doubt is not None and doubt.action is not SuspicionAction.FLAG:
+    doubt = None if seen.proven else plausibility.suspicion_of(page, document, seen.signs, policy)
+    if doubt is not None and doubt.action is not plausibility.SuspicionAction.FLAG:
         return _doubted(page, seen, doubt, policy, now)
     if policy.respect_noindex and not document.index and not seen.proven:
         return _unwanted(page, seen, policy, now)
@@ -100,7 +92,7 @@ def _read(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Deci
     follow = LinkAction.STORED if held and page.links_hash == document.links_hash else LinkAction.NEW
     if policy.respect_nofollow and not document.follow:
         follow = LinkAction.NONE
-    flag, flag_run = None if changed else flag_that_stays(page, policy), page.doubt_run
+    flag, flag_run = None if changed else plausibility.flag_that_stays(page, policy), page.doubt_run
     if doubt is not None:
         flag, flag_run = doubt.text, RunId(seen.signs.run)
     after = replace(
@@ -130,7 +122,7 @@ def _read(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Deci
         content=ContentAction.KEEP if same else ContentAction.REPLACE,
         follow=follow,
         next_at=None if seen.proven else next_check_after_answer(now, after, policy),
-        keeps_former=keeps_former_text(page, document, seen.signs, policy, flag),
+        keeps_former=plausibility.keeps_former_text(page, document, seen.signs, policy, flag),
         reason=_read_reason(page, seen, policy, other_language=other_language),
     )
 
@@ -159,18 +151,18 @@ def _read_reason(page: Page, seen: ReadDocument, policy: Policy, *, other_langua
 
 def _restored(page: Page, seen: ReadDocument, policy: Policy, now: datetime) -> Decision:
     """Decide to keep the restored former text, because the page still shows the text that the user rejected."""
-    doubt = {"doubt": RESTORED, "doubt_run": RunId(seen.signs.run)}
+    doubt = {"doubt": plausibility.RESTORED, "doubt_run": RunId(seen.signs.run)}
     after = replace(page, checked_at=now, **ANSWERED | doubt)
     return Decision(
         page=after,
         outcome=Outcome.SUCCESS,
         follow=LinkAction.STORED,
         next_at=next_check_after_answer(now, after, policy),
-        reason=f"{seen.status_code or 'read'}, but {RESTORED}",
+        reason=f"{seen.status_code or 'read'}, but {plausibility.RESTORED}",
     )
 
 
-def _doubted(page: Page, seen: ReadDocument, doubt: Suspicion, policy: Policy, now: datetime) -> Decision:
+def _doubted(page: Page, seen: ReadDocument, doubt: plausibility.Suspicion, policy: Policy, now: datetime) -> Decision:
     """Decide to keep the stored content, and to flag the page as suspicious."""
     flagged = replace(
         _without_answer(page, now),
@@ -221,7 +213,7 @@ def _not_modified(page: Page, seen: NotModified, policy: Policy, now: datetime) 
         return _failed(replace(page, validators=Validators()), broken, policy, now)
     asked, checked = page.validators, dict[str, Any]()
     if not seen.skip_reason:
-        flag = flag_that_stays(page, policy)
+        flag = plausibility.flag_that_stays(page, policy)
         checked = {"checked_at": now, "observed_at": now, "rhythm": _rhythm(page, now, changed=False), **ANSWERED}
         checked |= {"doubt": flag, "doubt_run": page.doubt_run if flag is not None else None}
     after = replace(page, validators=asked.renewed(seen.validators), moved_to=None, **checked)
@@ -309,7 +301,7 @@ def _refused(page: Page, seen: Refused, policy: Policy, now: datetime) -> Decisi
 def _failed(page: Page, seen: Failed, policy: Policy, now: datetime) -> Decision:
     after = _without_answer(page, now, strikes=int(seen.retry_after is None))  # a request to wait is not a failure
     crashes = page.crashes + 1
-    quarantined = seen.crash_hash is not None and crashes >= CRASHES  # do not give this body to the parser again
+    quarantined = seen.crash_hash is not None and crashes >= plausibility.CRASHES
     if seen.crash_hash is not None:
         doubt = f"parsing it crashed {crashes} times" if quarantined else page.doubt
         after = replace(after, crashes=crashes, doubt=doubt, doubt_hash=seen.crash_hash)

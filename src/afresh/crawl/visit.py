@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 
+from afresh import errors
 from afresh.aio import ITEM_CHARACTERS, TURN_CHARACTERS
 from afresh.crawl.decide import decide, request_for
 from afresh.crawl.hosts import fetch_politely
@@ -12,17 +13,6 @@ from afresh.crawl.soft_404 import content_signals
 from afresh.crawl.tools import RunTools
 from afresh.dataclass import dataclass, replace
 from afresh.digest.summaries import file_hash
-from afresh.errors import (
-    AfreshError,
-    EmbedderUnavailable,
-    EmbedError,
-    ExtractError,
-    ParserCrashed,
-    ParserTimeout,
-    ParserUnavailable,
-    StoreError,
-    SummarizerUnavailable,
-)
 from afresh.events import PageStep
 from afresh.extract.pool.wire import CHUNK, DIFF, READ
 from afresh.model.fetch import (
@@ -165,17 +155,17 @@ async def _extract(arrived: FetchSummary, fetched: Body, tools: RunTools) -> See
         document, chunks = await tools.parsers.call(
             READ, tools.extract, fetched, known_hash, page.language, policy.redetect
         )
-    except ParserCrashed as error:
+    except errors.ParserCrashed as error:
         return Failed(
             outcome=Outcome.FAILED,
             reason=f"{came}, but {error}",
             status_code=code,
             crash_hash=arrived.body_hash,
-            hopeless=isinstance(error, ParserTimeout),
+            hopeless=isinstance(error, errors.ParserTimeout),
         )
-    except ParserUnavailable as error:
+    except errors.ParserUnavailable as error:
         return Failed(outcome=Outcome.FAILED, reason=f"{came}, but {error}", status_code=code)
-    except ExtractError as error:
+    except errors.ExtractError as error:
         reason = str(error) if code is None else f"{code}, but not read: {error}"
         kept = fetched.validators if fetched.proven else None
         return Refused(outcome=Outcome.FAILED, reason=reason, status_code=code, validators=kept)
@@ -199,14 +189,16 @@ async def _decide_and_prepare(arrived: FetchSummary, seen: Seen, tools: RunTools
     failpoint("page.decided")
     try:
         content = await _prepare(arrived, decision, seen, tools)
-    except StoreError:  # not the page's fault
+    except errors.StoreError:  # not the page's fault
         raise
-    except AfreshError as error:
+    except errors.AfreshError as error:
         failed = Failed(
             outcome=Outcome.FAILED,
-            reason=f"{UNEMBEDDED}: {error}" if isinstance(error, EmbedError) else str(error),
-            crash_hash=arrived.body_hash if isinstance(error, ParserCrashed) else None,
-            hopeless=isinstance(error, EmbedderUnavailable | ParserTimeout | SummarizerUnavailable),
+            reason=f"{UNEMBEDDED}: {error}" if isinstance(error, errors.EmbedError) else str(error),
+            crash_hash=arrived.body_hash if isinstance(error, errors.ParserCrashed) else None,
+            hopeless=isinstance(
+                error, errors.EmbedderUnavailable | errors.ParserTimeout | errors.SummarizerUnavailable
+            ),
         )
         decision = decide(claim.page, failed, tools.policy, tools.clock())
         content = await _prepare(arrived, decision, failed, tools)

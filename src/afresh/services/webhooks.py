@@ -21,16 +21,9 @@ from afresh.errors import AfreshError, ConfigError, RunBusy, StoreError, UsageEr
 from afresh.events import Listener, ignore
 from afresh.model.records import UNFINISHED, ListedUrl, Run, RunMode, RunState, Source, SourceId
 from afresh.model.reports import RunReport
+from afresh.notify import sender
 from afresh.notify.incoming import Push, ReceivedMessage, RefreshRequest, concerns_git, concerns_github, is_pushed
 from afresh.notify.outbox import MessageState, MessageTarget, OutboxMessage
-from afresh.notify.sender import (
-    AppriseTransport,
-    MessageSender,
-    Transport,
-    WebhookTransport,
-    why_not_notified,
-    why_not_posted,
-)
 from afresh.services.context import Service
 from afresh.sources.detect import web_address
 from afresh.sources.git.address import parse_git
@@ -231,7 +224,7 @@ def _concerns_github(push: Push, source: Source) -> bool:
 
 
 @asynccontextmanager
-async def open_sender(tools: RunToolFactory) -> AsyncIterator[MessageSender]:
+async def open_sender(tools: RunToolFactory) -> AsyncIterator[sender.MessageSender]:
     """Yield a sender of messages; it reaches public URLs, and private ones only if network.allow lists them."""
     from afresh.sources.web.api_client import ApiClient
 
@@ -247,17 +240,19 @@ async def open_sender(tools: RunToolFactory) -> AsyncIterator[MessageSender]:
     )
     transports = {target.name: _transport(config, target, client) for target in tools.targets()}
     try:
-        yield MessageSender(store=tools.store.with_retries(RetryPolicy()), transports=transports, clock=tools.clock)
+        yield sender.MessageSender(
+            store=tools.store.with_retries(RetryPolicy()), transports=transports, clock=tools.clock
+        )
     finally:
         await client.close()
 
 
-def _transport(config: Config, target: MessageTarget, client: "ApiClient") -> Transport:
+def _transport(config: Config, target: MessageTarget, client: "ApiClient") -> sender.Transport:
     if target.name.startswith(NOTIFY):
         place = config.notify[target.name.removeprefix(NOTIFY)]
-        return AppriseTransport(target=target, url=place.url, allow=config.network.allow)
+        return sender.AppriseTransport(target=target, url=place.url, allow=config.network.allow)
     hook = config.webhooks[target.name]
-    return WebhookTransport(target=target, url=hook.url or "", secret=hook.secret, client=client)
+    return sender.WebhookTransport(target=target, url=hook.url or "", secret=hook.secret, client=client)
 
 
 def check_notify(config: Config) -> None:
@@ -271,8 +266,8 @@ def check_targets(config: Config) -> None:
     """Raise ConfigError for the first target that no message could reach."""
     check_notify(config)
     for name, hook in config.webhooks.items():
-        if hook.url and (why := why_not_posted(hook.url, config.network.allow)):
+        if hook.url and (why := sender.why_not_posted(hook.url, config.network.allow)):
             raise ConfigError(f"webhooks.{name}.url: {why}")
     for name, place in config.notify.items():
-        if why := why_not_notified(place.url):
+        if why := sender.why_not_notified(place.url):
             raise ConfigError(f"notify.{name}.url: {why}")
