@@ -98,8 +98,7 @@ def _linked(view: reports.PageExplanation) -> Text:
     if not urls:
         return text("no indexed page")
     more = view.linked_from_count - len(urls)
-    lines = [clean(url) for url in urls] + ([f"and {count(more)} more"] if more > 0 else [])
-    return Text("\n".join(lines))
+    return Text("\n".join([clean(url) for url in urls] + ([f"and {count(more)} more"] if more > 0 else [])))
 
 
 def status(view: reports.StoreStatus, now: datetime) -> RenderableType:
@@ -294,8 +293,7 @@ def preview(view: Preview, _: datetime) -> RenderableType:
 
 
 def _links(lines: Sequence[str]) -> str:
-    head = count(len(lines), "link on the start page", "links on the start page")
-    return _listed(lines, head, len(lines))
+    return _listed(lines, count(len(lines), "link on the start page", "links on the start page"), len(lines))
 
 
 def _listed(lines: Sequence[str], head: str, number: int) -> str:

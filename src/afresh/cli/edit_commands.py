@@ -74,8 +74,7 @@ def change(
 
     changed, notes = session.ask(work, access=StoreAccess.CHANGE)
     own = {**changed.rules, **changed.policy}
-    answer = {"source": changed.label, "url": changed.url, "settings": own, "notes": notes}
-    if session.wrote_json(answer):
+    if session.wrote_json({"source": changed.label, "url": changed.url, "settings": own, "notes": notes}):
         return
     if rename:
         session.show(clean(f"{before[0]} is now {changed.label}."))

@@ -166,9 +166,7 @@ def _attempt(row: Attempt, now: datetime) -> tuple[object, ...]:
 
 
 def changes(views: Sequence[ChangeView], now: datetime, *, whole: bool = False) -> RenderableType:
-    if not views:
-        return empty("No changes.")
-    return Group(*(_change(view, now, whole=whole) for view in views))
+    return Group(*(_change(view, now, whole=whole) for view in views)) if views else empty("No changes.")
 
 
 def _change(view: ChangeView, now: datetime, *, whole: bool) -> RenderableType:

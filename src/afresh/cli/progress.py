@@ -115,10 +115,8 @@ class LiveDisplay(LineDisplay):
                 case Progress():
                     done, *rest = _pace(event)
                     head = (clean(event.source), "bold"), f"  {done}", (f" · {' · '.join(rest)}", "dim")
-                    bar = _bar(event.done, event.done + event.queued)
-                    row.add_row(self._spinner, Text.assemble(*head), bar)
-                    found = Text(" · ", "dim").join(Text(*each) for each in _outcomes(event))
-                    parts.append(Text("  ") + found)
+                    row.add_row(self._spinner, Text.assemble(*head), _bar(event.done, event.done + event.queued))
+                    parts.append(Text("  ") + Text(" · ", "dim").join(Text(*each) for each in _outcomes(event)))
         if not parts:
             parts.append(row := Table.grid(padding=(0, 1)))
             row.add_row(self._spinner, "starting …")

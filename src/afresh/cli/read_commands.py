@@ -26,8 +26,7 @@ at_most = option("--limit", "N", "Maximum rows (default: all).", type=AT_LEAST_O
 @as_rows
 def sources(session: Session) -> None:
     """List the sources."""
-    views = session.ask(lambda kb: kb.sources.views())
-    session.answer(views, "lists.sources", session.now, rows=SourceView)
+    session.answer(session.ask(lambda kb: kb.sources.views()), "lists.sources", session.now, rows=SourceView)
 
 
 @command("Inspect", "afresh show react@19")
@@ -165,8 +164,7 @@ def status(session: Session) -> None:
 def runs(session: Session, label: str | None, limit: int) -> None:
     """List runs, newest first: finished, active and queued."""
     among = session.ask(lambda kb: kb.sources.ids(label)) if label else None
-    found = session.ask(lambda kb: kb.runs.records(among, limit=limit))
-    session.answer(found, "lists.runs", rows=RunReport)
+    session.answer(session.ask(lambda kb: kb.runs.records(among, limit=limit)), "lists.runs", rows=RunReport)
 
 
 @command(

@@ -229,8 +229,7 @@ def confirm(session: Session, run: int) -> int:
 @argument("run", "RUN", "Number of the run to stop.", type=int)
 def cancel(session: Session, run: int) -> None:
     """Stop a run, even if another process works on it. Its results are kept; the next refresh continues it."""
-    stopped = session.ask(lambda kb: kb.runs.cancel(run), access=StoreAccess.CHANGE)
-    session.inform(stopped, f"Cancelled run {run}.")
+    session.inform(session.ask(lambda kb: kb.runs.cancel(run), access=StoreAccess.CHANGE), f"Cancelled run {run}.")
 
 
 def show_one(session: Session, done: "RunReport", again: str = "") -> int:

@@ -155,8 +155,7 @@ class Session:
             return
         with self.out.capture() as captured:
             self.out.print(answer)
-        lines = captured.get().rstrip("\n").split("\n")
-        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in lines))
+        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().rstrip("\n").split("\n")))
 
     def write(self, text: str) -> None:
         """Print text without wrapping or cutting it; on a terminal, make control characters visible."""

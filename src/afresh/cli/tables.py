@@ -84,8 +84,7 @@ def _two_lines(columns: Sequence[Column], main: Column, room: int) -> Iterator[R
     if widths and excess > 0:  # shorten the widest column
         widest = widths.index(max(widths))
         widths[widest] = max(MIN_CELL_WIDTH, widths[widest] - excess)
-    heads = [Text(column.name, style="dim") for column in columns]
-    yield _line(columns, heads, widths)
+    yield _line(columns, [Text(column.name, style="dim") for column in columns], widths)
     for row, last in zip(zip(*(column.cells for column in columns), strict=True), main.cells, strict=True):
         yield _line(columns, row, widths)
         drawn = last.copy()

@@ -262,8 +262,7 @@ def apply_overrides(config: Config, partials: Iterable[Mapping[str, object]]) ->
                 values[section, key] = spec.accept(value)
             except InvalidValue as wrong:
                 raise ConfigError(f"{name}: {wrong}") from None
-    given = {".".join(place) for place in values} | set(config.origins)
-    return _reconcile(replace_values(config, values), given)
+    return _reconcile(replace_values(config, values), {".".join(place) for place in values} | set(config.origins))
 
 
 def split_settings(settings: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:

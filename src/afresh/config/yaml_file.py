@@ -120,8 +120,7 @@ def _what(node: Any) -> str:
 def _broken(error: yaml.YAMLError, text: str, name: str) -> str:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
-        position = getattr(error, "position", 0)
-        line = text[:position].count("\n") + 1
+        line = text[: getattr(error, "position", 0)].count("\n") + 1
         return f"{name} line {line}: a character that YAML does not allow; remove it"
     lines = text.split("\n")
     typed = lines[mark.line] if mark.line < len(lines) else ""

@@ -141,8 +141,7 @@ def _lead(prose: Sequence[str], scraps: Sequence[str], room: int) -> str:
 
 
 def _abstract(outline: Outline) -> list[str]:
-    titled = (at for at, heading in enumerate(outline.headings, 1) if _ABSTRACT.fullmatch(heading.text))
-    at = next(titled, None)
+    at = next((at for at, heading in enumerate(outline.headings, 1) if _ABSTRACT.fullmatch(heading.text)), None)
     return [] if at is None else _meaningful(each for each in outline.paragraphs if each.under == at)
 
 
@@ -211,15 +210,13 @@ def _words(text: str, mentioned: str, word: re.Pattern[str]) -> list[str]:
         counts[key] += count
         if key not in spelling or count > forms[spelling[key]]:
             spelling[key] = form
-    ranked = sorted(counts, key=lambda key: -counts[key] * (10 + min(len(key), 10)))
-    return [spelling[key] for key in ranked]
+    return [spelling[key] for key in sorted(counts, key=lambda key: -counts[key] * (10 + min(len(key), 10)))]
 
 
 @cache
 def _dull_words() -> frozenset[str]:
     """Return stop words, and words that are common in any document."""
-    words = files("afresh.digest").joinpath("dull_words.txt").read_bytes().decode().split()
-    return all_stop_words().union(words)
+    return all_stop_words().union(files("afresh.digest").joinpath("dull_words.txt").read_bytes().decode().split())
 
 
 def _key(form: str) -> str:

@@ -79,8 +79,7 @@ class DigestUpdater:
 
     async def run(self, source: Source, options: RunOptions, listener: Listener) -> RunReport:
         """Update the digest after files or the link list changed; new links are checked later, with the due ones."""
-        budget = 0 if source.name == LINKS else None
-        done = await self.part({source.name: replace(options, budget=budget)})
+        done = await self.part({source.name: replace(options, budget=0 if source.name == LINKS else None)})
         report = done.links if source.name == LINKS else done.files
         if report is None:
             raise AfreshError(f"{source.name} is no longer part of the knowledge base")

@@ -127,8 +127,7 @@ def total_score(
 ) -> float:
     """Return the sum of the weighted scores: the highest counts fully, each next one half as much."""
     best = (score * weights.get(word, unknown_weight) for word, score in normalize_scores(scores).items())
-    ranked = enumerate(sorted(best, reverse=True))
-    return min(sum(math.ldexp(score, -rank) for rank, score in ranked), _MAX_SCORE)
+    return min(sum(math.ldexp(score, -rank) for rank, score in enumerate(sorted(best, reverse=True))), _MAX_SCORE)
 
 
 def normalize_scores(scores: Mapping[str, float]) -> dict[str, float]:

@@ -159,8 +159,7 @@ class LinkScoring:
 
     async def saved(self, run: Run) -> tuple[int, int]:
         """Return how many links were scored before this run, and how many calls that saved."""
-        scored = run.counts.get("links_scored", 0)
-        links = max(0, await self._store.link_scores.count_asked(run.source_id) - scored)
+        links = max(0, await self._store.link_scores.count_asked(run.source_id) - run.counts.get("links_scored", 0))
         return links, 0 if self.is_free else -(-links // self._scorer.batch)
 
     async def _is_sealed(self, source: SourceId) -> bool:
@@ -276,8 +275,7 @@ class BestFirst:
     async def _ranked(self) -> tuple[list[ListedUrl], int]:
         """Return the URLs that can be queued, best first, and how many have a score."""
         context, store = self._context, self._context.tools.store
-        frontier = await store.queue.frontier(context.source.id)
-        waiting = {item.url: item for item in [*context.held_back, *frontier]}
+        waiting = {item.url: item for item in [*context.held_back, *(await store.queue.frontier(context.source.id))]}
         near = [item for item in waiting.values() if item.depth <= context.rules.max_depth]
         scores = await self._known_scores()
         if near and not scores and self._first:  # no link has a score yet, so score a partial batch

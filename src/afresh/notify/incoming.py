@@ -72,8 +72,7 @@ def github_signed(secret: str, body: bytes, header: str | None) -> bool:
 
 def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     """Return the signature of a message by the Standard Webhooks specification."""
-    signed_text = f"{message_id}.{timestamp}.".encode() + body
-    digest = hmac.new(_key(secret), signed_text, hashlib.sha256).digest()
+    digest = hmac.new(_key(secret), f"{message_id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
 
 

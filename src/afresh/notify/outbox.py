@@ -71,8 +71,7 @@ def messages_to_send(
     if state in UNFINISHED:
         return []
     ended = BRAKED if state is RunState.NEEDS_CONFIRMATION else FINISHED
-    kinds = DROPS if confirmed else tuple(ChangeKind)
-    changed = [kind for kind in kinds if counts.get(kind)]
+    changed = [kind for kind in (DROPS if confirmed else tuple(ChangeKind)) if counts.get(kind)]
     found = []
     for target in targets:
         if not target.concerns(label):
@@ -96,8 +95,7 @@ def _run(report: RunReport) -> dict[str, Any]:
 
 
 def kinds_in(message: OutboxMessage, target: MessageTarget) -> list[ChangeKind]:
-    kinds = DROPS if message.event == DROPPED else tuple(ChangeKind)
-    return [kind for kind in kinds if target.wants_change(kind)]
+    return [kind for kind in (DROPS if message.event == DROPPED else tuple(ChangeKind)) if target.wants_change(kind)]
 
 
 def pages_body(message: OutboxMessage, report: RunReport, changes: Sequence[ChangeView]) -> dict[str, Any]:

@@ -162,8 +162,7 @@ class AuthMiddleware:
                 await asgi.refuse(send, _to_login(scope))
                 return
             refused = RequestRefused(401, ENDED, **refused.headers)
-        nobody = Permissions(caller="nobody", sources=frozenset())
-        scope.setdefault("state", {}).setdefault("allowed", nobody)
+        scope.setdefault("state", {}).setdefault("allowed", Permissions(caller="nobody", sources=frozenset()))
         await self._page(scope, receive, send, refused)
 
     async def _check_origin(self, scope: Scope) -> bool:

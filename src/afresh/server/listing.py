@@ -30,8 +30,7 @@ class Listing(BaseModel, Generic[Item]):
 
 
 def make_cursor(*parts: object) -> str:
-    text = json.dumps(parts, separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(json.dumps(parts, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def id_cursor(item: object) -> str:

@@ -126,8 +126,7 @@ def add_error_handlers(app: FastAPI, page: Callable[[Request, int, str], Respons
 
     @app.exception_handler(RequestValidationError)
     async def wrong(request: Request, error: RequestValidationError) -> Response:
-        fields = [_field(each) for each in error.errors()]
-        return problem(422, describe_fields(error), errors=fields[:50])
+        return problem(422, describe_fields(error), errors=[_field(each) for each in error.errors()][:50])
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:

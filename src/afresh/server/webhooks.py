@@ -52,8 +52,7 @@ class WebhookReceiver:
             headers = {"retry_after": "5"} if status == 503 else {}
             await refuse(send, RequestRefused(status, mask_secrets(str(error)), **headers))
         else:
-            answer = JSONResponse(asdict(received), 202 if received.state == "taken" else 200)
-            await answer(scope, receive, send)
+            await JSONResponse(asdict(received), 202 if received.state == "taken" else 200)(scope, receive, send)
 
     async def _receive(self, scope: Scope, receive: Receive) -> incoming.ReceivedMessage:
         name = scope["path"].removeprefix(HOOKS)

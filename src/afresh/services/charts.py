@@ -29,8 +29,7 @@ class ChartService(Service):
     async def calendar(self, sources: Sources, *, days: int = YEAR) -> Calendar:
         through, since = self._span(days)
         ids = [each.id for each in await self._store.sources.all()] if sources is None else sources
-        counts = await self._store.stats.changes_by_day(ids, since)
-        return charts.calendar_of(counts, since, through)
+        return charts.calendar_of(await self._store.stats.changes_by_day(ids, since), since, through)
 
     async def recent_changes(self, sources: Sequence[SourceId]) -> dict[SourceId, tuple[int, ...]]:
         """Return for each source the number of changes on each of the last 30 days, today last."""

@@ -68,7 +68,6 @@ def without_store(config: Config, problem: StoreError) -> list[Finding]:
 
 
 def _environment(config: Config, sources: Sequence[Source] = ()) -> list[Finding]:
-    required = any(source.policy.get("render") == "always" for source in sources)
     return [
         _finding("python", f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}"),
         _finding("settings", str(config.file) if config.file else "defaults, no file"),
@@ -76,7 +75,7 @@ def _environment(config: Config, sources: Sequence[Source] = ()) -> list[Finding
         *_invalid_settings(config, sources),
         _network(config),
         *([_disk_space(file)] if (file := store_file(config.store.url)) is not None else []),
-        check_browser(config, required=required),
+        check_browser(config, required=any(source.policy.get("render") == "always" for source in sources)),
         check_model(config),
     ]
 
@@ -129,8 +128,7 @@ def _is_wide(place: str) -> bool:
 
 
 def _disk_space(path: Path) -> Finding:
-    folder = next(each for each in path.absolute().parents if each.is_dir())
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(next(each for each in path.absolute().parents if each.is_dir())).free
     detail = f"{free / 2**30:.1f} GB free beside the store"
     return _finding("disk", detail, None if free >= ENOUGH_BYTES else "make room or move the store with --store")
 
@@ -244,8 +242,7 @@ async def _clock(store: Store, now: datetime) -> Finding:
     if latest is None or latest <= now + SKEW:
         return _finding("clock", f"{now:%Y-%m-%d %H:%M} UTC, not earlier than the last run")
     detail = f"it is {now:%Y-%m-%d %H:%M} UTC here, but the store was last used at {latest:%Y-%m-%d %H:%M} UTC"
-    fix = "correct the clock of this machine; until then pages may be checked too late"
-    return _finding("clock", detail, fix)
+    return _finding("clock", detail, "correct the clock of this machine; until then pages may be checked too late")
 
 
 def check_browser(config: Config, *, required: bool = False) -> Finding:
@@ -258,8 +255,7 @@ def check_browser(config: Config, *, required: bool = False) -> Finding:
         risk = why_unsandboxed(own.sandbox) if "chromium" in own.engines else None
         return _finding("browser", "pages that need a browser can be rendered" + (f"; {risk}" if risk else ""))
     if config.crawl.render == "always" or required:
-        detail = "crawl.render requires a browser, and none is installed"
-        return _finding("browser", detail, reason)
+        return _finding("browser", "crawl.render requires a browser, and none is installed", reason)
     return _finding("browser", f"none: pages that need JavaScript may lack content; to render them: {reason}")
 
 

@@ -69,8 +69,7 @@ async def explain_removed(store: Store, url: str, source: SourceId | None) -> Pa
     owner = await store.sources.find(latest.source or "", latest.version)
     if owner is None:
         return None
-    changes = await store.history.changes([owner.id], url=url, kind=ChangeKind.DELETED, limit=1)
-    deleted = next(iter(changes), None)
+    deleted = next(iter(await store.history.changes([owner.id], url=url, kind=ChangeKind.DELETED, limit=1)), None)
     seen = next((each for each in mine if each.reason and not each.reason.startswith(REMOVED)), latest)
     when = f"deleted on {deleted.at:%Y-%m-%d %H:%M} UTC by run {deleted.run}; " if deleted else ""
     summary = f"{seen.reason or seen.outcome}; {when}its record was removed since (retention.deleted_pages)"
@@ -169,8 +168,7 @@ class PageService(Service):
             opened = await open_page(self._store, address, source.id if source else None, former=former)
             if opened is not None:
                 return opened
-        source_id = chosen[0].id if chosen[0] else None
-        raise UsageError(await why_unknown(self._store, self._tools, address, source_id))
+        raise UsageError(await why_unknown(self._store, self._tools, address, chosen[0].id if chosen[0] else None))
 
     async def explain(self, url: str, *, within: str | None = None) -> PageExplanation:
         source, address = await self._within(within), address_of(url)

@@ -72,14 +72,13 @@ async def best_sources(store: Store, label: str) -> tuple[list[Source], FoundVer
     if choice is None:
         raise await _unknown(store, label, name, wanted)
     chosen = [source for source in sources if source.version == choice.version]
-    versions = {source.version for source in sources if source.version is not None}
     found = FoundVersion(
         source=name,
         wanted=wanted,
         version=choice.version,
         match=choice.match,
         url=chosen[0].url,
-        versions=tuple(newest_first(versions)),
+        versions=tuple(newest_first({source.version for source in sources if source.version is not None})),
         unversioned=any(source.version is None for source in sources),
     )
     return chosen, found
@@ -112,8 +111,7 @@ async def _unknown(store: Store, label: str, name: str, version: str | None) -> 
         return NotFound(f"there is no source {label}; did you mean {there}?")
     from difflib import get_close_matches
 
-    names = list(dict.fromkeys(source.name for source in await store.sources.all()))
-    near = get_close_matches(name, names, n=3)
+    near = get_close_matches(name, list(dict.fromkeys(source.name for source in await store.sources.all())), n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `afresh sources` lists them"
     return NotFound(f"there is no source {label}{hint}")
 

@@ -245,8 +245,7 @@ class RunService(Service):
         run, source = await run_and_source(self._store, number)
         bounds = settings_or_none(self._tools.bounds, source)
         limits = bounds[1] if bounds else Policy()
-        blocked = run.state is RunState.NEEDS_CONFIRMATION
-        pages = await self._doomed(run) if blocked else []
+        pages = await self._doomed(run) if run.state is RunState.NEEDS_CONFIRMATION else []
         views = tuple(
             BlockedPage(id=page.id, url=page.url, title=page.title, moved_to=page.moved_to)
             for page in pages[:MAX_PAGES_LISTED]

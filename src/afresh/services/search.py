@@ -104,8 +104,7 @@ class SearchService(Service):
         for question in questions:
             if self._stopping.is_set():
                 break
-            found = await self.search(question.query, within=within, mode=mode, limit=DEPTH)
-            asked.append((question, found.hits))
+            asked.append((question, (await self.search(question.query, within=within, mode=mode, limit=DEPTH)).hits))
             listener(MaintenanceProgress(what="questions", done=len(asked), of=len(questions), task="eval"))
         return summarize(asked, self._clock())
 

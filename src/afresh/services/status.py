@@ -194,12 +194,11 @@ class StatusService(Service):
             counts = await work.run()
         stopped = self._stopping.is_set()
         reclaims, lengths = vacuum and not dry_run and not stopped, asdict(retention).items()
-        freed = await self._store.retention.reclaim_space() if reclaims else None
         return PruneReport(
             dry_run=dry_run,
             complete=not stopped,
             **asdict(counts),
-            freed_bytes=freed,
+            freed_bytes=await self._store.retention.reclaim_space() if reclaims else None,
             retention={name: None if kept is None else kept.total_seconds() for name, kept in lengths},
             seconds=(self._clock() - began).total_seconds(),
         )

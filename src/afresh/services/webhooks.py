@@ -218,8 +218,7 @@ def _has_begun(run: Run) -> bool:
 
 
 def _concerns_github(push: Push, source: Source) -> bool:
-    web = "/".join(source.url.split("/")[:3])
-    address = github_address(source.url, [web])
+    address = github_address(source.url, ["/".join(source.url.split("/")[:3])])
     return address is None or concerns_github(push, address)
 
 

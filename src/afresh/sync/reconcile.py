@@ -95,8 +95,7 @@ def to_drop(wanted: DesiredCopy, order: ReplaceOrder) -> Copy:
     """Return the copy to store before a deletion, with the documents to delete in `leftovers`."""
     copy = wanted.copy
     if wanted.hash is None:
-        state = PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED
-        gone = move(copy, state, wanted_hash=None, attempts=0)
+        gone = move(copy, PageStatus.REDIRECT if wanted.moved else PageStatus.DELETED, wanted_hash=None, attempts=0)
     else:
         current = copy.remote_id is not None and copy.held_hash == wanted.hash
         outdated = not current and (copy.remote_id is not None or bool(copy.former))

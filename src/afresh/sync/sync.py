@@ -188,8 +188,7 @@ class SyncRunner:
         counts = work.tally.counts
         left = counts["failed"] or counts["stuck"] or self.stopping.is_set()
         state = "failed" if error is not None else "partial" if left else "completed"
-        report = work.tally.report(target, state, time.monotonic() - began, why)
-        return replace(report, runs=runs.numbers(affected))
+        return replace(work.tally.report(target, state, time.monotonic() - began, why), runs=runs.numbers(affected))
 
     async def _update(self, work: SyncPass, record: SinkRecord, affected: Sequence[SourceId]) -> SinkError | None:
         """Update a sink; return the error that stopped the update (also a pause that the sink asked for), or None."""

@@ -48,8 +48,7 @@ class Debounce:
         if self._everything is not None:
             self._everything.last = max(now, self._everything.last)
             return
-        activity = self._paths.setdefault(path, _Activity(now, now))
-        activity.last = now
+        self._paths.setdefault(path, _Activity(now, now)).last = now
         if len(self._paths) > self.max_paths:
             self.add_everything(now, since=min(each.first for each in self._paths.values()))
 
@@ -228,8 +227,7 @@ class SourceWatcher:
             if not changed.everything and len(pages) <= MAX_SINGLE_PATHS:
                 return await self._run(source, RunOptions(mode=RunMode.CHECK, pages=pages))
         self._list_at = self._loop.time() + self.watch.times.rescan
-        whole = RunMode.REFRESH if source.kind == "folder" else RunMode.DUE
-        return await self._run(source, RunOptions(mode=whole))
+        return await self._run(source, RunOptions(mode=RunMode.REFRESH if source.kind == "folder" else RunMode.DUE))
 
     async def _run(self, source: Source, options: RunOptions) -> RunReport | None:
         async with self.turns:

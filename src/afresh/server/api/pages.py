@@ -80,8 +80,7 @@ async def pages_of_source(ctx: Context, window: Window, which: Filter, number: I
 @router.post("/pages", status_code=201, response_model=PageView)
 async def add_page(ctx: Context, body: NewPage, key: Key = None) -> Response:
     """Add a URL to a source and start a run of its due pages; if a run is open, the next one fetches the URL."""
-    source = await ctx.source(body.source_id)
-    page = await ctx.kb.pages.add(source, body.url)
+    page = await ctx.kb.pages.add(await ctx.source(body.source_id), body.url)
     return made(page, 201, f"/api/v1/pages/{page.id}")
 
 

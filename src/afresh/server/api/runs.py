@@ -33,8 +33,7 @@ class NewRun(RequestBody):
 @router.get("/runs", response_model=Listing[RunReport])
 async def list_runs(ctx: Context, window: Window, source: OfSource = None, state: State = None) -> Response:
     """List runs, newest first."""
-    sources = await ctx.sources(source)
-    found = ctx.kb.runs.records(sources, state=state, below=window.number, limit=window.wanted)
+    found = ctx.kb.runs.records(await ctx.sources(source), state=state, below=window.number, limit=window.wanted)
     return ctx.reply(await window.of(found, lambda run: make_cursor(run.run)))
 
 
@@ -84,8 +83,7 @@ async def attempts_of_run(
     outcome: Annotated[Outcome | None, Query(description="Only attempts with this outcome.")] = None,
 ) -> Response:
     """List the attempts of a run, failures first."""
-    after = read_attempt(window.cursor)
-    found = ctx.kb.runs.attempts(number, outcome=outcome, after=after, limit=window.wanted)
+    found = ctx.kb.runs.attempts(number, outcome=outcome, after=read_attempt(window.cursor), limit=window.wanted)
     return ctx.reply(await window.of(found, attempt_cursor))
 
 

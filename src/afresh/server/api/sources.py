@@ -83,8 +83,7 @@ async def add_source(ctx: Context, body: NewSource, key: Key = None) -> Response
     source, is_new = await ctx.kb.sources.add(**given, keep=body.keep or not body.run)
     if body.run:
         await ctx.kb.runs.start(source, RunMode.CRAWL)
-    view = await ctx.kb.sources.view(source.label)
-    return made(view, 201 if is_new else 200, f"/api/v1/sources/{source.id}")
+    return made(await ctx.kb.sources.view(source.label), 201 if is_new else 200, f"/api/v1/sources/{source.id}")
 
 
 @router.post("/preview", response_model=Preview)

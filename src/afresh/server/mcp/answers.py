@@ -245,8 +245,7 @@ class Removed(Marked):
 
 def copied(kind: type[Record], view: object, /, **given: object) -> Record:
     """Return a record of type `kind` with the `given` fields; copy all others from the same attributes of `view`."""
-    same = {name: getattr(view, name) for name in kind.model_fields if hasattr(view, name)}
-    return kind(**same | given)
+    return kind(**{name: getattr(view, name) for name in kind.model_fields if hasattr(view, name)} | given)
 
 
 def make_result(answer: Marked, lines: Sequence[str]) -> CallToolResult:

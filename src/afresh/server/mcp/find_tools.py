@@ -82,10 +82,8 @@ def add_library_tools(server: MCPServer[Any], kb: answers.KbProvider) -> None:
         entries: dict[str, answers.LibraryEntry] = {}
         for view, version in listed:  # sources with the same first part of their name form a library
             library = view.name.partition("/")[0]
-            entry = entries.setdefault(library, answers.LibraryEntry(library=library, versions=[]))
-            entry.versions.append(version)
-        found = answers.Libraries(libraries=list(entries.values()), nextCursor=more)
-        return answers.make_result(found, lines)
+            entries.setdefault(library, answers.LibraryEntry(library=library, versions=[])).versions.append(version)
+        return answers.make_result(answers.Libraries(libraries=list(entries.values()), nextCursor=more), lines)
 
     @server.tool(annotations=READS)
     async def find_version(library: Name, targetVersion: Wanted = None) -> Annotated[CallToolResult, answers.Version]:

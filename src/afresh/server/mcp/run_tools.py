@@ -237,5 +237,4 @@ def line_of(job: answers.JobSummary) -> str:
         done = [f"{number} {name}" for name, number in job.documents.items() if number]
         numbers = f"documents: {', '.join(done) or 'no changes needed'}"
     why = f": {job.error}" if job.error else ""
-    label = label_of(job.library, job.version)
-    return f"job {job.jobId} ({job.mode} of {label}) is {job.status}{why}; {numbers}"
+    return f"job {job.jobId} ({job.mode} of {label_of(job.library, job.version)}) is {job.status}{why}; {numbers}"

@@ -72,8 +72,7 @@ def _without_surrogates(line: bytes) -> bytes:
     if not _SURROGATE.search(line):
         return line
     try:
-        message = read_json(line, max_bytes=MAX_LINE_BYTES)
-        return json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(read_json(line, max_bytes=MAX_LINE_BYTES), ensure_ascii=False).encode("utf-8", "replace")
     except ValueError:
         return line
 

@@ -76,8 +76,7 @@ def calendar(days: Calendar) -> Markup:
 def _months(first: date, weeks: int) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for week in range(weeks):
-        monday = first + timedelta(days=7 * week)
-        sunday = monday + timedelta(days=6)
+        sunday = first + timedelta(days=7 * week + 6)
         starts_month = sunday.day <= 7  # the first of a month is in this week
         if starts_month and (not found or week - found[-1][0] > 2) and week < weeks - 1:
             found.append((week, f"{sunday:%b}"))
@@ -118,8 +117,7 @@ def runs(reports: Sequence[RunReport]) -> Markup:
 def paces(reports: Sequence[RunReport]) -> Markup:
     numbers = [pace(report) for report in reports]
     words = [f"Run {r.run}: {count(n, 'page')} per minute" for r, n in zip(reports, numbers, strict=True)]
-    label = f"Pages checked per minute in the last {count(len(reports), 'run')}"
-    return _bars(numbers, words, label, "pace")
+    return _bars(numbers, words, f"Pages checked per minute in the last {count(len(reports), 'run')}", "pace")
 
 
 def pace(report: RunReport) -> int:

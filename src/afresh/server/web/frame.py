@@ -138,8 +138,7 @@ async def form_of(request: Request) -> dict[str, str]:
 def show_error(request: Request, status: int, detail: str) -> Response:
     line = one_line(mask_secrets(detail))[:MAX_DETAIL_CHARS]
     title = TITLES.get(status) or HTTPStatus(status).phrase
-    back = _previous_page(request)
-    answer = show(request, "error.html", status, code=status, title=title, detail=line, back=back)
+    answer = show(request, "error.html", status, code=status, title=title, detail=line, back=_previous_page(request))
     if status == 503:
         answer.headers["retry-after"] = "5"
     return answer

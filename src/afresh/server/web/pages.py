@@ -66,8 +66,7 @@ async def passages(ctx: Context, number: Id) -> Response:
 async def links(ctx: Context, number: Id, window: Items) -> Response:
     page, source = await ctx.page(number)
     after, here = read_link(window.cursor), LinkFilter(page=page.id)
-    found = ctx.kb.links.records([source.id], here, after=after, limit=window.wanted)
-    listed = await window.of(found, link_cursor)
+    listed = await window.of(ctx.kb.links.records([source.id], here, after=after, limit=window.wanted), link_cursor)
     to_it = await ctx.kb.links.records([source.id], LinkFilter(url=page.url), limit=1)
     return await _tab(ctx, page, source, "links", listed=listed, to_it=to_it)
 

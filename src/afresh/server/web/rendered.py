@@ -38,8 +38,7 @@ def rendered(markdown: str, base: str) -> Markup:
     writer = HtmlWriter(base)
     writer.read(markdown[:MAX_TEXT_CHARS])
     if len(markdown) > MAX_TEXT_CHARS:
-        left = len(markdown) - MAX_TEXT_CHARS
-        writer.out.append(f'<p class="soft">{left:,} more characters are not shown.</p>')
+        writer.out.append(f'<p class="soft">{len(markdown) - MAX_TEXT_CHARS:,} more characters are not shown.</p>')
     return Markup("".join(writer.out))  # noqa: S704 - every text went through escape
 
 
@@ -190,8 +189,7 @@ class _PassageWriter(HtmlWriter):
             elif sign != CLOSE:
                 pieces.append(sign)
         pieces += [CLOSE] if self._marking else []
-        escaped = str(escape("".join(pieces)))
-        return escaped.replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
+        return str(escape("".join(pieces))).replace(OPEN, "<mark>").replace(CLOSE, "</mark>")
 
     def _as_row(self, text: str) -> str:
         """Return a text; if it belongs to a table row without a table head, replace the bars between cells by dots."""

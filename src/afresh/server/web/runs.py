@@ -60,8 +60,7 @@ async def changes(ctx: Context, number: Id, window: Changes, kind: Choice[Change
 
 @router.get("/runs/{number}/attempts")
 async def attempts(ctx: Context, number: Id, window: Items, outcome: Choice[Outcome] = None) -> Response:
-    after = read_attempt(window.cursor)
-    found = ctx.kb.runs.attempts(number, outcome=outcome, after=after, limit=window.wanted)
+    found = ctx.kb.runs.attempts(number, outcome=outcome, after=read_attempt(window.cursor), limit=window.wanted)
     return await _tab(ctx, number, "attempts", listed=await window.of(found, attempt_cursor), outcomes=list(Outcome))
 
 

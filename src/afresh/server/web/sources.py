@@ -173,5 +173,4 @@ async def charts(ctx: Context, source: OneSource) -> Response:
 @router.get("/sources/{number}/map")
 async def site_map(ctx: Context, source: OneSource) -> Response:
     """Show the map of a source; a script on the page fetches the data."""
-    queries = {"map": ctx.kb.charts.site_map(source, limit=MAX_MAP_PAGES_LISTED)}
-    return await show_tab(ctx, source, "map", queries)
+    return await show_tab(ctx, source, "map", {"map": ctx.kb.charts.site_map(source, limit=MAX_MAP_PAGES_LISTED)})

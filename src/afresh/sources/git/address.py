@@ -211,8 +211,7 @@ def state_of(refs: bytes, ref: str | None) -> GitState:
     found = [(name, kind) for name, kind in _meanings(ref) if name in known]
     if found:
         name, kind = found[0]
-        commit = known.get(f"{name}^{{}}") or known[name]
-        return GitState(commit=commit, kind=kind, is_ambiguous=len(found) > 1)
+        return GitState(commit=known.get(f"{name}^{{}}") or known[name], kind=kind, is_ambiguous=len(found) > 1)
     hint = ": write a commit with its full id" if _SHORT_ID.fullmatch(ref) else ""
     raise SourceError(f"the repository has no branch or tag {ref}{hint}")
 

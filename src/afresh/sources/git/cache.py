@@ -284,8 +284,7 @@ def _forget_old(clone: Path) -> None:
     if not shallow.exists():
         return
     kept = {name.read_text("ascii").strip() for name in clone.glob("refs/kept/*")}
-    lines = shallow.read_text("ascii").split()
-    if left := [line for line in lines if line in kept]:
+    if left := [line for line in shallow.read_text("ascii").split() if line in kept]:
         fresh = clone / "shallow.fresh"
         fresh.write_bytes(_lines(left))
         fresh.replace(shallow)

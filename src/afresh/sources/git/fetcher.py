@@ -229,8 +229,7 @@ class GitFetcher(LocalFetcher):
             return await self._fetch_file(request)
         except SourceError as error:
             late = isinstance(error, GitError) and error.late
-            outcome = Outcome.TIMEOUT if late else Outcome.FAILED
-            return Failed(outcome=outcome, reason=str(error), hopeless=True)
+            return Failed(outcome=Outcome.TIMEOUT if late else Outcome.FAILED, reason=str(error), hopeless=True)
 
     async def close(self) -> None:
         await self._repository.close()
@@ -306,8 +305,7 @@ def open_git(context: SourceContext) -> OpenedSource:
     if context.anonymous:
         folder = folder.with_name(f"{folder.name}-anonymous")
     cache = GitCache(folder, git.cache_max_bytes)
-    remote = GitRemote(parse_git(context.root), options, cache.folder)
-    repository = GitRepository(remote, cache, rules.why_not)
+    repository = GitRepository(GitRemote(parse_git(context.root), options, cache.folder), cache, rules.why_not)
     lister = GitLister(repository, mark=context.mark, rules=rules.terms, max_files=rules.max_files)
     return GitFetcher(repository, options.max_file_bytes), lister
 

@@ -167,8 +167,7 @@ class BlobReader:
         try:
             sink.write(f"{blob}\n".encode())
             await sink.drain()
-            head = await source.readline()
-            if head != f"{blob} blob {size}\n".encode():
+            if await source.readline() != f"{blob} blob {size}\n".encode():
                 raise DamagedClone("a file is missing from the clone")
             data = (await source.readexactly(size + 1))[:-1]
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):

@@ -188,8 +188,7 @@ class GitRemote:
         if self.address.commit:
             return GitState(commit=self.address.commit, kind=RefKind.COMMIT)
         asked = ("-c", "protocol.version=0", "ls-remote", "--symref", "--", self.address.remote)
-        args = (*asked, *patterns_for(ref))
-        answer = await self.ask(args, self._folder, self.options.network.timeout_seconds)
+        answer = await self.ask((*asked, *patterns_for(ref)), self._folder, self.options.network.timeout_seconds)
         try:
             return state_of(answer, ref)
         except SourceError as error:

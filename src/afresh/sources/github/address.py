@@ -89,8 +89,7 @@ def github_address(text: str, web_urls: Sequence[str]) -> GithubAddress | None:
 
 def _below(typed: str, web: str) -> str | None:
     """Return the part of a URL after the server's URL, without query and fragment; None for another server."""
-    plain = re.split(r"[?#]", typed, maxsplit=1)[0]
-    scheme, _, rest = plain.partition("://")
+    scheme, _, rest = re.split(r"[?#]", typed, maxsplit=1)[0].partition("://")
     if scheme.lower() not in ("http", "https"):
         return None
     place = web.partition("://")[2].rstrip("/").lower()

@@ -93,8 +93,7 @@ class GithubFetcher:
         if not isinstance(seen, Body):
             return seen
         if seen.url != request.url:  # GitHub redirects from a deleted page to the first one
-            root = self._repository.wiki
-            return Gone() if seen.url == root else Moved(to=seen.url, status_code=302)
+            return Gone() if seen.url == self._repository.wiki else Moved(to=seen.url, status_code=302)
         # GitHub sends `X-Robots-Tag: none` with most wikis to keep out search engines; here the user named the wiki
         return replace(seen, index=True, follow=True)
 
@@ -227,8 +226,7 @@ def open_source(context: SourceContext) -> OpenedSource:
     address = github_address(context.root, context.config.github.web_urls)
     if address is None:
         raise SourceError(f"{context.root} is not on github.com or the GitHub server that github.web_url names")
-    rules = repository_rules(context.config, context.rules)
-    repository, fetcher = open_github(context, address, os.environ, rules)
+    repository, fetcher = open_github(context, address, os.environ, repository_rules(context.config, context.rules))
     return fetcher, GithubLister(repository, fetcher, most_walked=context.config.crawl.max_pages)
 
 

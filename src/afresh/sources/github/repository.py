@@ -36,8 +36,7 @@ async def by_levels(
     folders, asked, cut = [("", commit, False)], 0, False
     while folders and asked < _MAX_REQUESTS and len(files) <= most_files:
         folder, tree, whole = folders.pop()
-        below = f"{folder}/" if folder else ""
-        listing = await api.tree(name, tree, below=below, whole=whole)
+        listing = await api.tree(name, tree, below=f"{folder}/" if folder else "", whole=whole)
         if not isinstance(listing, GithubTree):
             raise Unavailable(Failed(reason="a folder was deleted before it was listed"))
         asked += 1

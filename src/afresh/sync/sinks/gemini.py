@@ -84,8 +84,7 @@ class GeminiSink:
     async def all(self) -> AsyncIterator[Remote]:
         store = await self._found_store()
         with self._understood():
-            listed = await self._stores.documents.list(parent=store, config={"page_size": PAGE_SIZE})
-            async for each in listed:
+            async for each in await self._stores.documents.list(parent=store, config={"page_size": PAGE_SIZE}):
                 yield _remote(each)
 
     async def close(self) -> None:

@@ -70,8 +70,7 @@ class OpenAISink:
             return None
 
     async def all(self) -> AsyncIterator[Remote]:
-        store = await self._found_store()
-        async for each in self._listed(f"/vector_stores/{store}/files"):
+        async for each in self._listed(f"/vector_stores/{await self._found_store()}/files"):
             yield self._remote(each)
 
     async def close(self) -> None:
@@ -88,8 +87,7 @@ class OpenAISink:
         if self._wanted.startswith("vs_"):
             found = [await self._json("GET", f"/vector_stores/{quote(self._wanted, safe='')}")]
         else:
-            stores = self._listed("/vector_stores")
-            found = [each async for each in stores if each.get("name") == self._wanted]
+            found = [each async for each in self._listed("/vector_stores") if each.get("name") == self._wanted]
         ids = [self._text(each, "id") for each in found]
         if not self._calls.one_of(ids, self._wanted):
             made = await self._json("POST", "/vector_stores", {"name": self._wanted[: calls.MAX_VALUE_CHARS]})
@@ -100,8 +98,7 @@ class OpenAISink:
 
     async def _forget(self, file: str, store: str) -> bool:
         """Delete a file, then its entry (an interrupted deletion stays listed); return whether either existed."""
-        gone = [await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))]
-        return any(gone)
+        return any([await self._delete(f"/files/{quote(file, safe='')}"), await self._delete(_place(store, file))])
 
     async def _delete(self, path: str) -> bool:
         with suppress(RemoteMissing):
@@ -143,14 +140,12 @@ class OpenAISink:
 
     async def _json(self, method: str, path: str, body: object = None, *, adds: bool = False) -> dict[str, Any]:
         data = None if body is None else json.dumps(body).encode()
-        head = {"Content-Type": "application/json"} if data else {}
-        return await self._send(method, path, head, data, adds=adds)
+        return await self._send(method, path, {"Content-Type": "application/json"} if data else {}, data, adds=adds)
 
     async def _send(
         self, method: str, path: str, headers: Mapping[str, str], data: bytes | None, *, adds: bool = False
     ) -> dict[str, Any]:
-        head = {**self._headers, **headers}
-        answer = await self._calls.send(method, self._base_url + path, head, data, adds=adds)
+        answer = await self._calls.send(method, self._base_url + path, {**self._headers, **headers}, data, adds=adds)
         found = await calls.as_object(answer.data)
         if not found:
             raise self._calls.odd("no JSON")
@@ -172,8 +167,7 @@ def _form(border: str, name: str, data: bytes) -> bytes:
     purpose = '\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nassistants\r\n'
     file = f'\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"'
     kind = "\r\nContent-Type: text/markdown\r\n\r\n"
-    head = f"--{border}{purpose}--{border}{file}{kind}".encode()
-    return head + data + f"\r\n--{border}--\r\n".encode()
+    return f"--{border}{purpose}--{border}{file}{kind}".encode() + data + f"\r\n--{border}--\r\n".encode()
 
 
 KIND = SinkKind(open=OpenAISink, needs=("store",), base_url=BASE_URL)

@@ -195,6 +195,5 @@ def is_own(peer: tuple[str, int], table: Callable[[], str] = Path("/proc/net/tcp
         rows = table()
     except OSError:  # not Linux; the address policy still applies
         return True
-    local = f": {int.from_bytes(socket.inet_aton(peer[0]), 'little'):08X}:{peer[1]:04X} "
-    at = rows.find(local)
+    at = rows.find(f": {int.from_bytes(socket.inet_aton(peer[0]), 'little'):08X}:{peer[1]:04X} ")
     return at >= 0 and int(rows[at:].split(None, 8)[7]) == os.getuid()

@@ -240,8 +240,7 @@ class PageRenderer:
             self._refused[site] += 1
             return replace(seen, reason=f"{seen.reason}, and in {page.engine} {page.status}")
         del self._refused[site]
-        body = answers.body_of(url, b"", page.status, _headers(page), Validators())
-        return await self._read(url, body, page, why)
+        return await self._read(url, answers.body_of(url, b"", page.status, _headers(page), Validators()), page, why)
 
     async def _read(self, asked: str, body: Body, page: RenderedPage, why: str) -> Fetched:
         """Return the page, rendered because of `why`; Refused or Failed if its URL is forbidden or it shows nothing."""
