@@ -94,8 +94,7 @@ def _validators(page: reports.PageView) -> str:
 
 
 def _linked(view: reports.PageExplanation) -> Text:
-    urls = view.linked_from[:MAX_LINKED_FROM]
-    if not urls:
+    if not (urls := view.linked_from[:MAX_LINKED_FROM]):
         return text("no indexed page")
     more = view.linked_from_count - len(urls)
     return Text("\n".join([clean(url) for url in urls] + ([f"and {count(more)} more"] if more > 0 else [])))

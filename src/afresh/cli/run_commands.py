@@ -17,8 +17,6 @@ from afresh.ports import StoreAccess
 from afresh.text.redact import mask_secrets
 
 if TYPE_CHECKING:
-    from afresh.events import Listener
-    from afresh.kb import KnowledgeBase
     from afresh.model.reports import RunReport
 
 # Flags with other names than the rules and policies of a source.
@@ -149,13 +147,10 @@ def crawl(session: Session, target: str, name: str | None, version: str | None, 
     _check_detached(detach, how)
     rules, policy = split_settings(own)
     how |= {"name": name, "version": version, "rules": rules, "policy": policy}
-
-    async def work(kb: "KnowledgeBase", listener: "Listener") -> "RunReport":
-        return await kb.runs.crawl(target, **how, queue=detach, listener=listener)
-
     from afresh.cli.progress import run
 
-    return show_one(session, run(session, work), again=_again(target, name, version))
+    done = run(session, lambda kb, listener: kb.runs.crawl(target, **how, queue=detach, listener=listener))
+    return show_one(session, done, again=_again(target, name, version))
 
 
 @command(
@@ -178,14 +173,14 @@ def refresh(session: Session, labels: tuple[str, ...], due: bool, detach: bool, 
     if how["budget"] is not None and not due:
         raise UsageError("--budget needs --due: write `afresh refresh --due --budget N`")
     _check_detached(detach, how)
-
-    async def work(kb: "KnowledgeBase", listener: "Listener") -> "list[RunReport]":
-        return await kb.runs.refresh(labels, due=due, **how, queue=detach, listener=listener)
-
     from afresh.cli import report
     from afresh.cli.progress import run
 
-    reports = run(session, work, access=StoreAccess.CHANGE)
+    reports = run(
+        session,
+        lambda kb, listener: kb.runs.refresh(labels, due=due, **how, queue=detach, listener=listener),
+        access=StoreAccess.CHANGE,
+    )
     if not reports:
         session.say("Nothing is due." if due else "No sources yet. Add one with `afresh crawl URL`.")
     if not session.wrote_json(report.totals(reports)) and reports:

@@ -243,8 +243,7 @@ def _keep(session: Session, labels: Sequence[str], *, once: bool) -> int:
         session.write_event(report, sync_line(report))
 
     async def work(kb: "KnowledgeBase", listener: "Listener", on_report: "ReportListener") -> bool:
-        views = await _views(kb, labels)
-        if not views:
+        if not (views := await _views(kb, labels)):
             session.say("No source has a schedule yet. Set one with `afresh schedule --set '0 3 * * *' NAME`.")
         elif not once:
             names = f"{label(views[0].source, views[0].version)}" if len(views) == 1 else count(len(views), "source")

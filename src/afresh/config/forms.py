@@ -123,8 +123,7 @@ def glob(pattern: str) -> str:
 
 @operator_only
 def api_url(url: str) -> str:
-    found = _API_URL.fullmatch(url)
-    if found and 0 < int(found["port"] or 1) < 65_536:
+    if (found := _API_URL.fullmatch(url)) and 0 < int(found["port"] or 1) < 65_536:
         return url.rstrip("/")
     raise InvalidValue(f"expected a URL such as http://localhost:8080/v1, without a key, got {quote_value(mask(url))}")
 

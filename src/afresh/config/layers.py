@@ -186,8 +186,7 @@ def read_typed_value(text: str, spec: SettingSpec) -> object:
         return spec.read([Scalar(item.strip()) for item in text.split(",") if item.strip()])
     from afresh.config.yaml_file import flow_list
 
-    items = flow_list(text)
-    if items is None:
+    if (items := flow_list(text)) is None:
         raise InvalidValue(f"expected a list such as [a, b] or a, b; got {text[:60]!r}")
     return spec.read(items)
 

@@ -196,8 +196,7 @@ def _check_places(sinks: Mapping[str, Any]) -> None:
 
 
 def _check_sink(name: str, given: Mapping[str, Any]) -> None:
-    kind = given.get("kind")
-    if kind is None:
+    if (kind := given.get("kind")) is None:
         raise InvalidValue(f"sinks.{name}.kind is missing: one of {', '.join(NEEDED)}")
     plugin = None if kind in NEEDED else load_plugin(PLUGIN_SINKS, kind, SinkKind)
     for key in NEEDED.get(kind, plugin.needs if plugin else ()):

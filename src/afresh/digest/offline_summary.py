@@ -28,8 +28,7 @@ def excerpt(text: str, most: int) -> str:
     whole = visible(text[: max(most, _READ)])
     if len(whole) <= most:
         return whole
-    headings = _headings(whole, most // 4)
-    if not headings:
+    if not (headings := _headings(whole, most // 4)):
         return whole[:most]
     top = f"Headings of the whole document:\n{headings}\n\nIts beginning:\n"
     return top + whole[: max(most - len(top), 0)]

@@ -36,8 +36,7 @@ class ConnectGuard:
             return
         ip, port = str(address[0]), int(address[1])
         host = asked_host.get() or ip
-        kind = self._policy.check(ip, host, port)
-        if kind:
+        if kind := self._policy.check(ip, host, port):
             self._refuse(host, kind)
 
     def _refuse(self, host: str, kind: str) -> None:
@@ -67,8 +66,7 @@ def send(order: dict[str, Any]) -> dict[str, object]:
     summary, guard = LogSummary(), ConnectGuard(AddressPolicy(order["allow"]))
     logging.getLogger("apprise").addHandler(summary)
     asset = AppriseAsset(http_redirects=False, async_mode=False, app_id="afresh", app_desc="afresh")
-    service = Apprise.instantiate(order["url"], asset=asset)
-    if not service:
+    if not (service := Apprise.instantiate(order["url"], asset=asset)):
         return _result("apprise does not support this kind of URL, or a part of the URL is missing")
     service.redirects = False  # even if the URL enables redirects
     sys.addaudithook(guard)

@@ -142,9 +142,7 @@ def concerns_github(push: Push, address: GithubAddress) -> bool:
         rest = "/".join(address.rest)
         name = branch or push.ref.removeprefix(_TAG)
         return rest == name or (rest.startswith(f"{name}/") and _touches(push, rest.removeprefix(f"{name}/")))
-    if address.wiki_only:
-        return False
-    return _is_pushed_to(push, address.ref)
+    return not address.wiki_only and _is_pushed_to(push, address.ref)
 
 
 def concerns_git(push: Push, address: GitAddress) -> bool:

@@ -102,7 +102,6 @@ async def docs_asset(name: str, request: Request) -> Response:
 
 @cache
 def _packed(name: str) -> bytes:
-    spec = find_spec(PACKAGE)
-    if spec is None or spec.origin is None:
+    if (spec := find_spec(PACKAGE)) is None or spec.origin is None:
         raise HTTPException(503, "/docs needs fastapi-offline. Run `pip install fastapi-offline`.")
     return gzip.compress((Path(spec.origin).parent / "static" / name).read_bytes(), mtime=0)

@@ -63,8 +63,7 @@ class PeerConnections:
             self._silent.get(peer, {}).pop(connection, None)
 
     def leave(self, connection: Hashable) -> None:
-        peer = self._peers.pop(connection, None)
-        if peer is None:
+        if (peer := self._peers.pop(connection, None)) is None:
             return
         self._open[peer] -= 1
         self._silent[peer].pop(connection, None)

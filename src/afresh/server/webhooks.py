@@ -56,8 +56,7 @@ class WebhookReceiver:
 
     async def _receive(self, scope: Scope, receive: Receive) -> incoming.ReceivedMessage:
         name = scope["path"].removeprefix(HOOKS)
-        hook = self._hooks.get(name)
-        if hook is None:
+        if (hook := self._hooks.get(name)) is None:
             raise RequestRefused(404, "Unknown webhook. Configure it with `webhooks.NAME.secret`.")
         if name == GITHUB:
             return await self._from_github(scope, receive, hook)

@@ -29,8 +29,7 @@ class DigestService(Service):
                 if run is not None:
                     on_report(run)
             if settings.runtime_refresh_enabled:
-                change_feed, stopping = self._tools.change_feed, self._stopping
-                await DigestWatcher(update, settings, change_feed, stopping, on_report).keep()
+                await DigestWatcher(update, settings, self._tools.change_feed, self._stopping, on_report).keep()
         return report
 
     def _kb_update(self, listener: Listener) -> tuple[DigestUpdater, KbSettings]:

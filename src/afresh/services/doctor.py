@@ -109,8 +109,7 @@ def _store_location(config: Config) -> str:
 
 
 def _network(config: Config) -> Finding:
-    allowed = config.network.allow
-    if not allowed:
+    if not (allowed := config.network.allow):
         return _finding("network", "private and local addresses are blocked")
     if wide := [place for place in allowed if _is_wide(place)]:
         detail = f"network.allow opens {', '.join(wide)} to every source that starts there"
@@ -157,8 +156,7 @@ async def _integrity(store: Store) -> Finding:
 
 
 async def _locks(store: Store, known: Sequence[str], alive: frozenset[str]) -> Finding:
-    gone = (set(known) | await store.workers.lock_owners()) - alive
-    if not gone:
+    if not (gone := (set(known) | await store.workers.lock_owners()) - alive):
         return _finding("workers", f"{len(alive)} active")
     fix = "nothing is lost: the next `afresh refresh` continues their work"
     return _finding("workers", f"{len(gone)} ended without releasing their work", fix)
@@ -166,8 +164,7 @@ async def _locks(store: Store, known: Sequence[str], alive: frozenset[str]) -> F
 
 async def _doubts(store: Store) -> Finding:
     views = [await store.stats.source_view(source) for source in await store.sources.all()]
-    pages = sum(view.doubtful for view in views)
-    if not pages:
+    if not (pages := sum(view.doubtful for view in views)):
         return _finding("content", "no page looks like an error, login or empty page")
     worst = max(views, key=lambda view: view.doubtful)
     name = label_of(worst.name, worst.version)
@@ -205,8 +202,7 @@ async def _runs(store: Store, alive: LiveWorkers) -> Finding:
     if waiting := [run for run in runs if run.state is RunState.NEEDS_CONFIRMATION]:
         fix = f"see `afresh status`, then `afresh confirm {waiting[0].id}`"
         return _finding("runs", f"{len(waiting)} need confirmation", fix)
-    interrupted = [run for run in runs if not is_under_way(run, alive)]
-    if not interrupted:
+    if not (interrupted := [run for run in runs if not is_under_way(run, alive)]):
         return _finding("runs", f"{len(runs)} in progress, none interrupted")
     source = await store.sources.get(interrupted[0].source_id)
     fix = f"`afresh refresh {source.label if source else ''}` continues it"
@@ -238,8 +234,7 @@ async def _sink(store: Store, name: str, settings: SinkSettings) -> Finding:
 
 
 async def _clock(store: Store, now: datetime) -> Finding:
-    latest = await store.workers.latest_moment()
-    if latest is None or latest <= now + SKEW:
+    if (latest := await store.workers.latest_moment()) is None or latest <= now + SKEW:
         return _finding("clock", f"{now:%Y-%m-%d %H:%M} UTC, not earlier than the last run")
     detail = f"it is {now:%Y-%m-%d %H:%M} UTC here, but the store was last used at {latest:%Y-%m-%d %H:%M} UTC"
     return _finding("clock", detail, "correct the clock of this machine; until then pages may be checked too late")
@@ -250,8 +245,7 @@ def check_browser(config: Config, *, required: bool = False) -> Finding:
     if config.crawl.render == "never" and not required:
         return _finding("browser", "no page is rendered in a browser (crawl.render)")
     own = config.browser
-    reason = why_no_browser(own.engines, own.executable_path, own.channel)
-    if reason is None:
+    if (reason := why_no_browser(own.engines, own.executable_path, own.channel)) is None:
         risk = why_unsandboxed(own.sandbox) if "chromium" in own.engines else None
         return _finding("browser", "pages that need a browser can be rendered" + (f"; {risk}" if risk else ""))
     if config.crawl.render == "always" or required:

@@ -80,8 +80,7 @@ def checked_settings(
 
 async def check_url_is_new(store: Store, url: str, name: str | None = None) -> None:
     """Raise AlreadyExists if a source has this URL; the message names it, preferably the one called `name`."""
-    having = [source for source in await store.sources.all() if source.url == url]
-    if not having:
+    if not (having := [source for source in await store.sources.all() if source.url == url]):
         return
     source = next((each for each in having if each.name == name), having[0])
     instead = "refresh that source"

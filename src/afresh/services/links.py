@@ -34,15 +34,13 @@ class LinkService(Service):
         return list(await self._store.links.records(sources, known, after=after, limit=limit))
 
     async def get(self, number: int) -> LinkRecord:
-        link = await self._store.links.get(number)
-        if link is None:
+        if (link := await self._store.links.get(number)) is None:
             raise NotFound(f"there is no link {number} on any page")
         return link
 
     async def add(self, page: int, url: str, text: str) -> LinkRecord:
         """Add a link to a page; the link stays until a check finds that the links of the page have changed."""
-        made = await self._store.links.add(PageId(page), web_address(url), text)
-        if made is None:
+        if (made := await self._store.links.add(PageId(page), web_address(url), text)) is None:
             raise NotFound(f"there is no page {page}")
         return await self.get(made)
 

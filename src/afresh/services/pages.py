@@ -62,12 +62,10 @@ def _label(entry: HistoryEntry) -> tuple[str | None, str | None]:
 async def explain_removed(store: Store, url: str, source: SourceId | None) -> PageExplanation | None:
     """Explain from attempts and changes what happened to a URL whose page is no longer stored."""
     done = [each for each in await store.history.of_url(url, source) if each.outcome is not None]
-    owned = [each for each in done if each.source is not None]
-    if not owned:
+    if not (owned := [each for each in done if each.source is not None]):
         return None
     latest, mine = owned[0], [each for each in owned if _label(each) == _label(owned[0])]
-    owner = await store.sources.find(latest.source or "", latest.version)
-    if owner is None:
+    if (owner := await store.sources.find(latest.source or "", latest.version)) is None:
         return None
     deleted = next(iter(await store.history.changes([owner.id], url=url, kind=ChangeKind.DELETED, limit=1)), None)
     seen = next((each for each in mine if each.reason and not each.reason.startswith(REMOVED)), latest)
@@ -172,8 +170,7 @@ class PageService(Service):
 
     async def explain(self, url: str, *, within: str | None = None) -> PageExplanation:
         source, address = await self._within(within), address_of(url)
-        found = await self._store.pages.find(address, source)
-        if not found:
+        if not (found := await self._store.pages.find(address, source)):
             if (removed := await explain_removed(self._store, address, source)) is not None:
                 return removed
             raise UsageError(await why_unknown(self._store, self._tools, address, source))
@@ -321,8 +318,7 @@ async def open_page(store: Store, url: str, source: SourceId | None, *, former: 
     """Return the page at a URL or at its redirect target; None if the URL is not stored."""
     moves: list[str] = []
     while True:
-        found = await store.pages.find(url, source)
-        if not found:
+        if not (found := await store.pages.find(url, source)):
             if moves:
                 raise UsageError(f"{moves[-1]} moved to {url}, which is not indexed")
             return None
@@ -360,8 +356,7 @@ async def why_unknown(store: Store, tools: RunToolFactory, url: str, within: Sou
         chosen = source.id == (within or source.id)
         if chosen and (reason := settings_or_none(lambda each: tools.why_left_out(each, url), source)):
             return f"{url} is left out of {source.label}: {reason}"
-    link = await store.links.leading_to(url, within)
-    if link is None:
+    if (link := await store.links.leading_to(url, within)) is None:
         for clue in clues(url):
             if near := nearest(url, await store.pages.urls_with(clue, within, limit=_MAX_COMPARED_URLS)):
                 return f"{url} is not indexed; similar: {', '.join(near)}"
@@ -410,8 +405,7 @@ def _why_empty(page: Page, label: str) -> str:
 
 async def restore_page(tools: ReindexTools, url: str, source: SourceId | None) -> OpenedPage:
     """Restore and index the former text of a page; it stays until the page shows another text."""
-    found = await tools.store.pages.find(url, source)
-    if not found:
+    if not (found := await tools.store.pages.find(url, source)):
         raise UsageError(f"{url} is not a stored page; `afresh pages NAME --doubtful` lists those that can be restored")
     for page, *_ in found:
         held = await tools.store.pages.content(page.id)
@@ -430,8 +424,7 @@ async def restore_page(tools: ReindexTools, url: str, source: SourceId | None) -
             raise RunBusy(f"{url} was not restored: it was read again meanwhile; see `afresh why {url}`")
         if await tools.store.digest.records(page.id) is not None:  # the next update summarises it
             await tools.store.pages.check_at(page.id, tools.clock(), tools.clock())
-        opened = await open_page(tools.store, url, page.source_id)
-        if opened is not None:
+        if (opened := await open_page(tools.store, url, page.source_id)) is not None:
             return opened
     if any(page.content_hash is not None and page.doubt and page.doubt_hash for page, *_ in found):
         raise NotFound(

@@ -16,8 +16,7 @@ MANY_VERSIONS = 2
 async def exact_source(store: Store, label: str, *, only: bool = False) -> Source:
     """Return the source with this label, else the newest of this name; with `only`, raise UsageError for several."""
     name, version = parse_label(label)
-    source = await store.sources.find(name, version)
-    if source is None and version is None:
+    if (source := await store.sources.find(name, version)) is None and version is None:
         versions = await store.sources.all(name)
         if only and len(versions) >= MANY_VERSIONS:
             which = ", ".join(labels_of(versions))
@@ -38,8 +37,7 @@ async def exact_sources(store: Store, label: str) -> list[Source]:
     if version is None and not any(source.version is None for source in library):
         newest = _newest(library)
         version = newest.version if newest is not None else None
-    found = [source for source in library if source.version == version]
-    if not found:
+    if not (found := [source for source in library if source.version == version]):
         raise await _unknown(store, label, name, version)
     return found
 
@@ -68,8 +66,7 @@ async def best_sources(store: Store, label: str) -> tuple[list[Source], FoundVer
     """Return the sources for a label such as `react`, `react@18` or `react@^18.2`, and how the version was chosen."""
     name, wanted = parse_label(label)
     sources = await _library(store, name)
-    choice = choose(wanted, [source.version for source in sources])
-    if choice is None:
+    if (choice := choose(wanted, [source.version for source in sources])) is None:
         raise await _unknown(store, label, name, wanted)
     chosen = [source for source in sources if source.version == choice.version]
     found = FoundVersion(
@@ -100,8 +97,7 @@ def stand_in_note(found: FoundVersion) -> str | None:
 
 
 async def _unknown(store: Store, label: str, name: str, version: str | None) -> NotFound:
-    others = labels_of(await store.sources.all(name))
-    if others:
+    if others := labels_of(await store.sources.all(name)):
         return NotFound(f"there is no source {label}; did you mean {' or '.join(others)}?")
     if library := await _library(store, name):
         if members := [source.label for source in library if source.version == version]:
@@ -125,15 +121,13 @@ def labels_of(sources: Sequence[Source]) -> list[str]:
 
 
 async def source_of(store: Store, number: int) -> Source:
-    source = await store.sources.get(SourceId(number))
-    if source is None:
+    if (source := await store.sources.get(SourceId(number))) is None:
         raise NotFound(f"there is no source {number}")
     return source
 
 
 async def page_of(store: Store, number: int) -> PageView:
-    page = await store.pages.get(PageId(number))
-    if page is None:
+    if (page := await store.pages.get(PageId(number))) is None:
         raise NotFound(f"there is no page {number}")
     return page
 

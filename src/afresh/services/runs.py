@@ -262,8 +262,7 @@ class RunService(Service):
         run, source = await run_and_source(self._store, number)
         if run.mode is RunMode.SYNC:
             raise UsageError(f"run {number} is a sync and cannot be cancelled: wait for its end or stop its process")
-        cancelled = await self._store.runs.cancel(run, self._clock())
-        if cancelled is None:
+        if (cancelled := await self._store.runs.cancel(run, self._clock())) is None:
             raise RunFinished(f"run {number} has already ended: it is {run.state}")
         return report_of(cancelled, source)
 

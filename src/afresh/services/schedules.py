@@ -86,8 +86,7 @@ class ScheduleService(Service):
 
     async def of_source(self, source: Source) -> ScheduleView:
         self._tools.schedule(source)  # raises an error for invalid settings
-        found = await self.records([source.id], limit=1)
-        if not found:
+        if not (found := await self.records([source.id], limit=1)):
             raise NotFound(f"{source.label} has no schedule: it is only checked on request")
         return found[0]
 

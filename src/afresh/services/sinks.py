@@ -46,8 +46,7 @@ class SinkService(Service):
         return sorted(self._tools.sinks_of(source))
 
     def _at_least_one(self, source: Source) -> list[str]:
-        names = self.names(source)
-        if not names:
+        if not (names := self.names(source)):
             raise UsageError(f"no sink is configured for {source.label} (see `sinks` in the settings)")
         return names
 

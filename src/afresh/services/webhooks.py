@@ -166,8 +166,7 @@ class WebhookService(Service):
         self, number: SourceId, requests: Sequence[RefreshRequest], run: Run | None, put_off: PutOff, listener: Listener
     ) -> RunReport | None:
         """Run the requested checks of a source and return the report; None if they have to wait."""
-        source = await self._store.sources.get(number)
-        if source is None or self._stopping.is_set():
+        if (source := await self._store.sources.get(number)) is None or self._stopping.is_set():
             return None
         try:
             report = await self._run_or_queue(source, requests, run, listener)

@@ -28,8 +28,7 @@ def audit(
     copy, by_id = wanted.copy, {remote.id: remote for remote in listed}
     former, leftovers = (tuple(each for each in ids if each in by_id) for ids in (copy.former, copy.leftovers))
     copy = replace(copy, former=former, leftovers=leftovers)
-    known = by_id.get(copy.remote_id or "")
-    if known is None:
+    if (known := by_id.get(copy.remote_id or "")) is None:
         copy = _adopt(copy, wanted.hash, listed, now, times, sums)
     else:
         held = known.mark.hash if known.mark else copy.held_hash

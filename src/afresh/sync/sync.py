@@ -77,8 +77,7 @@ class SinkSync:
 
 
 def _chosen(config: Config, names: Sequence[str]) -> dict[str, SinkSettings]:
-    sinks = config.sinks
-    if not sinks:
+    if not (sinks := config.sinks):
         raise UsageError("no external store is configured: add one under `sinks:` (docs/howto/sinks.md)")
     for name in names:
         if name not in sinks:

@@ -140,8 +140,7 @@ class SourceWatcher:
             return None
 
     async def _reload_source(self) -> Source | None:
-        source = await self.watch.store.sources.get(self.source.id)
-        if source is None:
+        if (source := await self.watch.store.sources.get(self.source.id)) is None:
             self._removed = True
             self._say("the source was removed and is no longer watched")
         else:
@@ -215,8 +214,7 @@ class SourceWatcher:
             self._report(report, timed=timed)
 
     async def _check(self, due: DuePaths, change_feed: ChangeFeed) -> RunReport | None:
-        source = await self._reload_source()
-        if source is None:
+        if (source := await self._reload_source()) is None:
             return None
         pages: Sequence[ListedUrl] = ()
         if not due.everything:
@@ -261,8 +259,7 @@ def select_watched(labelled: Mapping[str, Sequence[Source]], everything: Sequenc
                 f"run `afresh refresh {label}`"
             )
     chosen = [source for sources in labelled.values() for source in sources] if labelled else everything
-    found = {source.id: source for source in chosen if _is_watchable(source)}
-    if not found:
+    if not (found := {source.id: source for source in chosen if _is_watchable(source)}):
         raise UsageError("there is no folder or link list to watch: add one with `afresh crawl FOLDER`")
     return list(found.values())
 

@@ -1,7 +1,6 @@
 """MCP tools that read: search, libraries, versions, changes, and a single web page."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
@@ -125,8 +124,12 @@ def add_change_tool(server: MCPServer[Any], kb: answers.KbProvider) -> None:
             only = ChangeKind(kind) if kind else None
             seen = await kb().pages.changes(label, kind=only, below=before or None, limit=limit + 1)
             note = await kb().sources.version_note(label) if label else None
-        found = _changes([each for each in seen if after is None or each.at >= after], limit, question)
-        return answers.add_note(found, note)
+        fitting = [each for each in seen if after is None or each.at >= after]
+        changes = map(_change, fitting[:limit])
+        listed = answers.fitting(changes, lambda each: (each.diff or "") + 2 * each.url, answers.MAX_TEXT_BYTES)
+        more = answers.make_cursor(listed[-1].id, *question) if listed and len(listed) < len(fitting) else None
+        lines = [_change_text(each) for each in listed] or ["No changes."]
+        return answers.add_note(answers.make_result(answers.Changes(changes=listed, nextCursor=more), lines), note)
 
 
 def _passages(found: SearchAnswer, parts: AnswerParts, limit: int) -> CallToolResult:
@@ -170,14 +173,6 @@ def _version(view: SourceView) -> answers.LibraryVersion:
 def _version_line(version: answers.LibraryVersion) -> str:
     checked, state = answers.when(version.checked_at), version.status or "not crawled yet"
     return f"{version.source}: {count(version.pages, 'page')} of {version.url}, checked {checked}, {state}"
-
-
-def _changes(fitting: Sequence[ChangeView], limit: int, question: Sequence[object]) -> CallToolResult:
-    changes = map(_change, fitting[:limit])
-    listed = answers.fitting(changes, lambda each: (each.diff or "") + 2 * each.url, answers.MAX_TEXT_BYTES)
-    more = answers.make_cursor(listed[-1].id, *question) if listed and len(listed) < len(fitting) else None
-    lines = [_change_text(each) for each in listed] or ["No changes."]
-    return answers.make_result(answers.Changes(changes=listed, nextCursor=more), lines)
 
 
 def _change(view: ChangeView) -> answers.Change:

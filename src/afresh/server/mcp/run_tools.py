@@ -152,8 +152,7 @@ def add_crawl_tools(server: MCPServer[Any], kb: answers.KbProvider, worker: Back
     ) -> Annotated[CallToolResult, answers.Job]:
         """Refresh a library and index only what changed; returns the job."""
         with answers.tool_errors():
-            runs = await kb().runs.refresh([label_of(library, version)], queue=True)
-            if not runs:
+            if not (runs := await kb().runs.refresh([label_of(library, version)], queue=True)):
                 raise UsageError(f"every source of {library} is already being refreshed; see list_jobs")
             started = await _start_job(kb, worker, runs[0], wait, ctx, runs[1:])
             return answers.add_note(started, await kb().sources.version_note(label_of(library, version)))

@@ -42,8 +42,7 @@ class AfreshServer(MCPServer[None]):
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool. Raise a protocol error for an unknown tool, and an error that names each wrong argument."""
-        tool = self._tool_manager.get_tool(name)
-        if tool is None:
+        if (tool := self._tool_manager.get_tool(name)) is None:
             names = ", ".join(each.name for each in self._tool_manager.list_tools())
             raise MCPError(INVALID_PARAMS, f"there is no tool {one_line(name, 80)!r}; the tools are {names}")
         if unknown := sorted(set(arguments) - set(tool.parameters["properties"])):

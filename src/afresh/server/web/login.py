@@ -27,8 +27,7 @@ async def log_in(request: Request, kb: Kb) -> Response:
     guesses: RateLimiter = request.app.state.guesses
     form = await form_of(request)
     token, place = form.get("token", "").strip(), form.get("to", "/")
-    login = await kb.tokens.log_in(token)
-    if login is None:
+    if (login := await kb.tokens.log_in(token)) is None:
         request.app.state.failures.record(request.scope)
         if wait := guesses.take(caller(peer_of(request.scope))):
             raise too_many(wait)
@@ -41,8 +40,7 @@ async def log_in(request: Request, kb: Kb) -> Response:
 @router.post("/logout")
 async def log_out(request: Request, kb: Kb) -> Response:
     allowed_of(request.scope)  # reveals no source
-    cookie = cookie_of(request.scope)
-    if cookie:
+    if cookie := cookie_of(request.scope):
         await kb.tokens.log_out(cookie)
     answer = redirect("/login")
     answer.headers["set-cookie"] = cookie_header(request.scope, "")

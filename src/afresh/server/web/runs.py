@@ -53,8 +53,7 @@ async def changes(ctx: Context, number: Id, window: Changes, kind: Choice[Change
     source = await ctx.kb.runs.source_of(number)
     if (await ctx.kb.runs.get(number)).documents is not None:
         return redirect(f"/runs/{number}/documents")
-    below, limit = window.number, window.wanted
-    found = ctx.kb.pages.changes(sources=[source.id], run=number, kind=kind, below=below, limit=limit)
+    found = ctx.kb.pages.changes(sources=[source.id], run=number, kind=kind, below=window.number, limit=window.wanted)
     return await _tab(ctx, number, "", listed=await window.of(found))
 
 

@@ -102,8 +102,7 @@ async def refresh(ctx: Context, source: OneSource) -> Response:
     try:
         number: int | None = (await ctx.kb.runs.start(source)).run
     except RunBusy as busy:  # another request or a second click has started a run: show that run
-        number = busy.run
-        if number is None:
+        if (number := busy.run) is None:
             raise
     return redirect(f"/runs/{number}")
 
@@ -116,8 +115,8 @@ async def every_change(ctx: Context, window: Changes, kind: Choice[ChangeKind] =
 async def _changes(
     ctx: RequestContext, sources: Sources, kind: ChangeKind | None, window: ListWindow
 ) -> dict[str, object]:
-    below, limit = window.number, window.wanted
-    return await window.of(ctx.kb.pages.changes(sources=sources, kind=kind, below=below, limit=limit))
+    found = ctx.kb.pages.changes(sources=sources, kind=kind, below=window.number, limit=window.wanted)
+    return await window.of(found)
 
 
 @router.get("/")

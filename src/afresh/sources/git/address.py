@@ -208,8 +208,7 @@ def state_of(refs: bytes, ref: str | None) -> GitState:
         if "HEAD" not in known:
             raise SourceError("the repository has no commits, or its HEAD names a missing branch: add @branch")
         return GitState(commit=known["HEAD"], kind=RefKind.HEAD, branch=branch)
-    found = [(name, kind) for name, kind in _meanings(ref) if name in known]
-    if found:
+    if found := [(name, kind) for name, kind in _meanings(ref) if name in known]:
         name, kind = found[0]
         return GitState(commit=known.get(f"{name}^{{}}") or known[name], kind=kind, is_ambiguous=len(found) > 1)
     hint = ": write a commit with its full id" if _SHORT_ID.fullmatch(ref) else ""

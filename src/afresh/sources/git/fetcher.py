@@ -126,8 +126,7 @@ class GitRepository:
 
     async def _take_snapshot(self) -> GitSnapshot:
         state = await self._read_state()
-        found = await self._with_renewal(self._list_files)
-        if not found:
+        if not (found := await self._with_renewal(self._list_files)):
             raise GitError(f"{self.address.url} has no files: check the folder; its stored pages are kept")
         pages = pages_of(self.address, state.kind, state.branch)
         return await asyncio.to_thread(_apply_rules, found, pages, self.why_not)
@@ -146,8 +145,7 @@ class GitRepository:
             files = self._snapshot.files.values() if self._snapshot else ()
             wanted = {blob, *(file.blob for file in files)}
             opened.sizes.update(await opened.clone.sizes(wanted))
-            missing = wanted - opened.sizes.keys()
-            if missing:
+            if missing := wanted - opened.sizes.keys():
                 await self._fetch(opened, missing)
             opened.is_fetched = True
         if blob in opened.absent:
@@ -236,8 +234,7 @@ class GitFetcher(LocalFetcher):
 
     async def _fetch_file(self, request: Request) -> Fetched:
         snapshot = await self._repository.snapshot()
-        file = snapshot.files.get(request.url)
-        if file is None:
+        if (file := snapshot.files.get(request.url)) is None:
             left_out = self._repository.why_not(snapshot.pages.path(request.url) or b"")
             return Gone(status_code=None, reason=f"left out: {left_out}" if left_out else None)
         blob = file.blob

@@ -79,8 +79,7 @@ async def output_of(call: GitCall) -> bytes:
 
 async def start(call: GitCall) -> Process:
     """Start git in its own process group, so that `end` can kill it with all its children."""
-    program = shutil.which("git")
-    if program is None:
+    if (program := shutil.which("git")) is None:
         raise GitError("git is not installed, or not on the PATH: install it (apt install git, brew install git)")
     command = [program, *call.args]
     if call.largest_file is not None:

@@ -258,8 +258,7 @@ class GitRemote:
         except OSError:
             raise GitError(f"the name {host} cannot be resolved") from None
         refusals = {ip: policy.check(ip, host, port) for ip in found}
-        allowed = [ip for ip, refusal in refusals.items() if refusal is None]
-        if not allowed:
+        if not (allowed := [ip for ip, refusal in refusals.items() if refusal is None]):
             raise GitError(not_allowed(host, next(iter(refusals.values()), None) or "no address"))
         if self.address.scheme == "http" and not all(policy.names(ip, host, port) for ip in allowed):
             raise GitError(

@@ -296,8 +296,7 @@ class GithubApi:
             answer = await self._get(url, headers, max_bytes)
             if answer.status == 200 or (answer.status == 304 and etag):
                 return answer
-            target = self._target(url, answer)
-            if target is None:
+            if (target := self._target(url, answer)) is None:
                 return await self._explain(answer)
             url = target
         raise Unavailable(Refused(reason="GitHub's API redirects in a loop"))

@@ -62,8 +62,7 @@ class GithubFetcher:
 
     async def find_wiki(self) -> str | None:
         """Return the URL of the first wiki page; None if there is no wiki, or no page in it (GitHub redirects then)."""
-        root = self._repository.wiki
-        if root is None:
+        if (root := self._repository.wiki) is None:
             return None
         seen = await self._web.fetch(Request(url=root))
         if isinstance(seen, Gone) or (isinstance(seen, Refused) and seen.status_code in REDIRECTS):
@@ -98,8 +97,7 @@ class GithubFetcher:
         return replace(seen, index=True, follow=True)
 
     async def _look_at_file(self, request: Request, snapshot: GithubSnapshot) -> Fetched:
-        file = (snapshot.files or {}).get(request.url)
-        if file is None:
+        if (file := (snapshot.files or {}).get(request.url)) is None:
             return self._elsewhere(request.url, snapshot)
         if request.validators and request.validators.etag == file.etag:
             return NotModified(validators=request.validators, status_code=None)
@@ -223,8 +221,7 @@ class GithubLister(ListerBase):
 
 
 def open_source(context: SourceContext) -> OpenedSource:
-    address = github_address(context.root, context.config.github.web_urls)
-    if address is None:
+    if (address := github_address(context.root, context.config.github.web_urls)) is None:
         raise SourceError(f"{context.root} is not on github.com or the GitHub server that github.web_url names")
     repository, fetcher = open_github(context, address, os.environ, repository_rules(context.config, context.rules))
     return fetcher, GithubLister(repository, fetcher, most_walked=context.config.crawl.max_pages)

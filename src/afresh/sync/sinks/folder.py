@@ -55,8 +55,7 @@ class FolderSink:
 
     async def all(self) -> AsyncIterator[Remote]:
         for relative in await self._off_loop(self._files):
-            found = await self._off_loop(partial(self._read, relative))
-            if found is not None:
+            if (found := await self._off_loop(partial(self._read, relative))) is not None:
                 yield found
 
     async def close(self) -> None:
@@ -71,8 +70,7 @@ class FolderSink:
                 f"{self.folder / relative} was not written by afresh and is not overwritten: move or rename it"
             )
         replace_whole(self.folder / relative, text_of(upload).encode())
-        written = self._read(relative)
-        if written is None:
+        if (written := self._read(relative)) is None:
             raise SinkBusy(f"{relative} was deleted while afresh was writing it")
         return written
 

@@ -76,8 +76,7 @@ class GeminiSink:
     async def look(self, remote_id: str) -> Remote | None:
         await self._open()
         with self._understood():
-            found = await self._get(remote_id)
-            if found is None:
+            if (found := await self._get(remote_id)) is None:
                 await self._check_store()
             return found
 

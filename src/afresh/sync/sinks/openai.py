@@ -146,8 +146,7 @@ class OpenAISink:
         self, method: str, path: str, headers: Mapping[str, str], data: bytes | None, *, adds: bool = False
     ) -> dict[str, Any]:
         answer = await self._calls.send(method, self._base_url + path, {**self._headers, **headers}, data, adds=adds)
-        found = await calls.as_object(answer.data)
-        if not found:
+        if not (found := await calls.as_object(answer.data)):
             raise self._calls.odd("no JSON")
         return found
 

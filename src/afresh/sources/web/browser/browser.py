@@ -205,8 +205,7 @@ class Browsers:
 
     async def _for(self, engine: str) -> RunningBrowser:
         async with self._starting:
-            running = self._running.get(engine)
-            if running is not None:
+            if (running := self._running.get(engine)) is not None:
                 worn = running.spent or running.rendered >= self._options.recycle_pages
                 if not worn and running.browser.is_connected() and self._driver.is_up:
                     return running

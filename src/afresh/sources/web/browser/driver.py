@@ -155,8 +155,7 @@ def _driven_in(environment: dict[str, str]) -> Iterator[None]:
     """
     for name in _TRANSPORTS:
         transport: Any = import_module(name) if find_spec(name) else None
-        usual = getattr(transport, "get_driver_env", None)
-        if usual is not None:
+        if (usual := getattr(transport, "get_driver_env", None)) is not None:
             break
     else:
         raise NoBrowser("this version of Playwright would pass keys and tokens to browsers: install another version")

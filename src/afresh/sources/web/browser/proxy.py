@@ -137,8 +137,7 @@ class BrowserProxy:
         """Forward one request and its response, then end the connection: the next request may be for another host."""
         upstream[1].write(head)
         while length > 0:
-            piece = await client[0].read(min(_PIECE_BYTES, length))
-            if not piece:
+            if not (piece := await client[0].read(min(_PIECE_BYTES, length))):
                 return
             length -= len(piece)
             upstream[1].write(piece)

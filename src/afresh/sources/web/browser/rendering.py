@@ -160,8 +160,7 @@ class PageRenderer:
 
         `began` is the time of the HTTP request, by the clock of the event loop.
         """
-        why = self._why(seen, request.url)
-        if why is None:
+        if (why := self._why(seen, request.url)) is None:
             return seen
         seen = await self._show(request, seen, why, began + self.total_seconds - asyncio.get_running_loop().time())
         if isinstance(seen, Body) and seen.rendered and PROBE not in request.url:  # probes are not counted
@@ -195,8 +194,7 @@ class PageRenderer:
     def _why_read(self, body: Body) -> str | None:
         if self.always:
             return render_check.WANTED
-        why = render_check.why_render(body.data.decode("latin-1"))
-        if why is None:
+        if (why := render_check.why_render(body.data.decode("latin-1"))) is None:
             self.open_sites.add(origin_of(body.url))
         return why or (render_check.STYLES if render_check.has_many_styles(body.data) else None)
 
