@@ -158,7 +158,7 @@ async def test_F103_F109_rebinding_is_refused_and_requests_are_bounded(tmp_path:
             await _leave_early(kb, url)
             for _ in range(50):  # sessions that are never closed pile up nowhere
                 assert (await posted(url, "initialize", {}))[0] == 200
-            assert "there is no run 1" in (await posted(url, "tools/call", {}, call))[1]
+            assert "there is no job 1" in (await posted(url, "tools/call", {}, call))[1]
 
 
 async def _leave_early(kb: KnowledgeBase, url: str) -> None:
