@@ -1,7 +1,7 @@
 """Run a search: find chunks by words and vectors, combine both, and return the best passage of each page."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
@@ -14,7 +14,8 @@ from afresh.ports import Embedder
 from afresh.search.highlight import QueryWords
 from afresh.search.query import parse, words_of
 from afresh.search.ranking import FAST, FAST_MEANING, LEADERS, MEANING, PULL, fuse, title_bonus
-from afresh.search.records import ChunkMatch, ChunkVectors, FoundPassage, SearchMode, SearchRequest
+from afresh.search.records import ChunkMatch, ChunkVectors, FoundPassage, SearchMode, SearchRequest, VectorMatches
+from afresh.search.relevance import FEW, GOOD, is_calibrated, relevance, words_held
 from afresh.search.snippet import context_of, snippet_of
 from afresh.store.store import Store
 
@@ -50,12 +51,21 @@ async def answer(
         all_notes.append(f"{NO_PHRASE}; showing other results" if shows_others else NO_PHRASE)
         asked = replace(asked, query=asked.query.translate(NO_QUOTES) if shows_others else "")
     try:
-        passages = await _passages(store, asked, embedder, held)
+        passages, near = await _passages(store, asked, embedder, held)
     except EmbedError as error:  # no query vector, or one that cannot be compared
         all_notes.append(f"keyword search only: {error}")
-        passages = await _passages(store, asked, None, held)
+        passages, near = await _passages(store, asked, None, held)
+    model = "" if embedder is None else embedder.model
+    rarities = None if held else await store.search.rarities(asked.query.translate(NO_QUOTES))
+    relevances = _relevances([passage for passage, _ in passages], rarities, near, model)
+    weak = max(relevances, default=0.0) < GOOD
+    shown = [
+        (*passage, worth)
+        for passage, worth in zip(passages, relevances, strict=True)
+        if worth > 0.0 or (passage[1] > 0.0 and (weak or not is_calibrated(model)))
+    ][: FEW if weak else None]
     words = QueryWords(words_of(asked.query))
-    pages = {passage.page for passage, _ in passages} if context else ()
+    pages = {passage.page for passage, *_ in shown} if context else ()
     chunks = await store.search.page_chunks(list(pages)) if pages else {}
     hits = [
         replace(
@@ -63,10 +73,32 @@ async def answer(
             text=snippet_of(passage.content, words) if passage.content else "",
             score=round(score, 6),
             context=context_of(chunks[passage.page], passage.order) if context and passage.content else None,
+            relevance=round(worth, 4),
+            weak=weak,
         )
-        for passage, score in passages
+        for passage, score, worth in shown
     ]
     return SearchAnswer(hits=tuple(hits), notes=tuple(all_notes))
+
+
+def _relevances(
+    passages: Sequence[FoundPassage], rarities: Mapping[str, float] | None, near: VectorMatches, model: str
+) -> list[float]:
+    """Return the relevance of each passage; without `rarities`, all contain the quoted phrases."""
+    likeness = dict(near.chunks) if is_calibrated(model) else {}
+    return [
+        1.0
+        if rarities is None
+        else relevance(
+            rarities,
+            # A text that is not stored cannot be read again, so it counts as if it had all words.
+            words_held(rarities, " ".join((each.hit.title, *each.hit.path, each.content)), each.hit.language)
+            if each.content is not None
+            else rarities,
+            likeness.get(each.chunk, near.mean) - near.mean,
+        )
+        for each in passages
+    ]
 
 
 def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[ListedUrl]]:
@@ -96,23 +128,27 @@ async def _phrase_matches(store: Store, asked: SearchRequest) -> Sequence[ChunkM
 
 async def _rank(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
-) -> Sequence[ChunkMatch]:
+) -> tuple[Sequence[ChunkMatch], VectorMatches]:
+    """Return the chunks, best first, and how similar they are to the query."""
     if held and embedder is not None:
         vector = await embedder.embed_query(asked.query)
         vectors = await store.vectors.of_chunks(embedder.model, [match.chunk for match in held])
-        return fuse(held, vectors.likeness(vector))
+        near = vectors.likeness(vector)
+        return fuse(held, near), near
     if held:
-        return held
+        return held, VectorMatches()
     if embedder is None:
         words = asked.mode is not SearchMode.VECTOR
-        return await store.search.matches(asked.query, asked.within, _width(asked)) if words else ()
+        found = await store.search.matches(asked.query, asked.within, _width(asked)) if words else ()
+        return found, VectorMatches()
     if asked.mode is SearchMode.VECTOR:
-        vector, near = await _nearest(store, asked, embedder)
-        return near.likeness(vector).chunks
+        vector, vectors = await _nearest(store, asked, embedder)
+        near = vectors.likeness(vector)
+        return near.chunks, near
     return await _fused(store, asked, embedder)
 
 
-async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
+async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> tuple[Sequence[ChunkMatch], VectorMatches]:
     """Search by words and by vectors, and return the matches of both, ranked twice.
 
     Before the second ranking, the query vector is moved towards the best chunks of the first one.
@@ -129,11 +165,12 @@ async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequ
     others = {match.chunk for match in found}.difference(near.chunks)
     vectors = near.plus(await store.vectors.of_chunks(model, list(others)))
     meaning = FAST_MEANING if model.startswith(FAST) else MEANING
-    first = fuse(matches, vectors.likeness(vector), meaning)
+    likeness = vectors.likeness(vector)
+    first = fuse(matches, likeness, meaning)
     middle = vectors.mean_of({match.chunk for match in first[:LEADERS]})
     if middle is None:
-        return first
-    return fuse(matches, vectors.likeness(_move_towards(vector, middle)), meaning)
+        return first, likeness
+    return fuse(matches, vectors.likeness(_move_towards(vector, middle)), meaning), likeness
 
 
 async def _nearest(store: Store, asked: SearchRequest, embedder: Embedder) -> tuple["Matrix", ChunkVectors]:
@@ -156,19 +193,19 @@ def _width(asked: SearchRequest) -> int:
 
 async def _passages(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
-) -> list[ScoredPassage]:
-    """Return the passages to show; rank again if a page was chunked again between ranking and reading.
+) -> tuple[list[ScoredPassage], VectorMatches]:
+    """Return the passages and similarities; rank again if a page was chunked again between ranking and reading.
 
     `held` are the chunks that contain the quoted phrases. If there is at least one, only the chunks in `held` are
     ranked; if `held` is empty or None, all chunks are searched.
     """
     for _ in range(TRIES):
-        ranked = await _rank(store, asked, embedder, held)
+        ranked, near = await _rank(store, asked, embedder, held)
         found, all_there = await _best_of_each_page(store, ranked, asked)
         if all_there:
             break
         held = await _phrase_matches(store, asked)
-    return found
+    return found, near
 
 
 async def _best_of_each_page(
