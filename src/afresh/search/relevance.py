@@ -9,17 +9,21 @@ from afresh.search.ranking import FAST
 from afresh.search.stemming import ENGLISH, is_run, search_config, snowball, stems, words_in
 
 GOOD = 0.32  # least relevance of a good match
-FEW = 3  # hits to show if none of them is good
+FEW = 3  # hits to show if none has a word of the query, and none is good
 
 
-def relevance(rarities: Mapping[str, float], held: Collection[str], meaning: float = 0.0) -> float:
-    """Return how well a passage fits, from 0 to 1: the share of the words in it, weighted by rarity, or its meaning.
+def relevance(share: float, meaning: float) -> float:
+    """Return from 0 to 1 how well a passage fits: by its words or by its meaning, whichever is better.
 
-    `meaning` is how much more similar its vector is than the mean of all vectors. The better of both counts.
+    `share` is the share of the words in it, and `meaning` how much more similar it is than the mean of all passages.
     """
-    total = sum(rarities.values())
-    share = sum(rarity for word, rarity in rarities.items() if word in held) / total if total else 0.0
     return min(1.0, max(share, meaning, 0.0))
+
+
+def share_held(rarities: Mapping[str, float], held: Collection[str]) -> float:
+    """Return the share of the words of a query that are in `held`, weighted by their rarity."""
+    total = sum(rarities.values())
+    return sum(rarity for word, rarity in rarities.items() if word in held) / total if total else 0.0
 
 
 def is_calibrated(model: str) -> bool:

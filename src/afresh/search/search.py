@@ -15,7 +15,7 @@ from afresh.search.highlight import QueryWords
 from afresh.search.query import parse, words_of
 from afresh.search.ranking import FAST, FAST_MEANING, LEADERS, MEANING, PULL, fuse, title_bonus
 from afresh.search.records import ChunkMatch, ChunkVectors, FoundPassage, SearchMode, SearchRequest, VectorMatches
-from afresh.search.relevance import FEW, GOOD, is_calibrated, relevance, words_held
+from afresh.search.relevance import FEW, GOOD, is_calibrated, relevance, share_held, words_held
 from afresh.search.snippet import context_of, snippet_of
 from afresh.store.store import Store
 
@@ -57,13 +57,7 @@ async def answer(
         passages, near = await _passages(store, asked, None, held)
     model = "" if embedder is None else embedder.model
     rarities = None if held else await store.search.rarities(asked.query.translate(NO_QUOTES))
-    relevances = _relevances([passage for passage, _ in passages], rarities, near, model)
-    weak = max(relevances, default=0.0) < GOOD
-    shown = [
-        (*passage, worth)
-        for passage, worth in zip(passages, relevances, strict=True)
-        if worth > 0.0 or (passage[1] > 0.0 and (weak or not is_calibrated(model)))
-    ][: FEW if weak else None]
+    weak, shown = _shown(passages, rarities, near, model)
     words = QueryWords(words_of(asked.query))
     pages = {passage.page for passage, *_ in shown} if context else ()
     chunks = await store.search.page_chunks(list(pages)) if pages else {}
@@ -81,24 +75,31 @@ async def answer(
     return SearchAnswer(hits=tuple(hits), notes=tuple(all_notes))
 
 
-def _relevances(
-    passages: Sequence[FoundPassage], rarities: Mapping[str, float] | None, near: VectorMatches, model: str
-) -> list[float]:
-    """Return the relevance of each passage; without `rarities`, all contain the quoted phrases."""
+def _shown(
+    passages: Sequence[ScoredPassage], rarities: Mapping[str, float] | None, near: VectorMatches, model: str
+) -> tuple[bool, list[tuple[FoundPassage, float, float]]]:
+    """Return whether no passage is a good match, and the passages to show, with their scores and relevance.
+
+    Without `rarities`, all passages contain the quoted phrases. If none contains a word of the query, only a few are
+    shown: those nearest by meaning. Otherwise, those without words and similarity are left out.
+    """
     likeness = dict(near.chunks) if is_calibrated(model) else {}
-    return [
-        1.0
-        if rarities is None
-        else relevance(
-            rarities,
-            # A text that is not stored cannot be read again, so it counts as if it had all words.
-            words_held(rarities, " ".join((each.hit.title, *each.hit.path, each.content)), each.hit.language)
-            if each.content is not None
-            else rarities,
-            likeness.get(each.chunk, near.mean) - near.mean,
-        )
-        for each in passages
+    shares = [1.0 if rarities is None else _share(passage, rarities) for passage, _ in passages]
+    found = [
+        (passage, score, relevance(share, likeness.get(passage.chunk, near.mean) - near.mean))
+        for (passage, score), share in zip(passages, shares, strict=True)
     ]
+    weak = max((worth for *_, worth in found), default=0.0) < GOOD
+    if weak and not any(shares):
+        return True, [each for each in found if each[1] > 0.0][:FEW]
+    return weak, [each for each in found if each[2] > 0.0 or (each[1] > 0.0 and not likeness)]
+
+
+def _share(passage: FoundPassage, rarities: Mapping[str, float]) -> float:
+    if passage.content is None:  # not stored, so it cannot be read again
+        return 1.0
+    text = " ".join((passage.hit.title, *passage.hit.path, passage.content))
+    return share_held(rarities, words_held(rarities, text, passage.hit.language))
 
 
 def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[ListedUrl]]:
