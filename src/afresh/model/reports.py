@@ -115,7 +115,7 @@ class SearchAnswer:
 
     @property
     def weak(self) -> bool:
-        """Return whether no hit is a good match."""
+        """Return whether no hit is a good match, or there is none."""
         return all(hit.weak for hit in self.hits)
 
 

@@ -5,10 +5,10 @@ The limits are chosen by questions with and without an answer: see eval/README.m
 
 from collections.abc import Collection, Iterable, Mapping
 
-from afresh.search.ranking import FAST
 from afresh.search.stemming import ENGLISH, is_run, search_config, snowball, stems, words_in
 
 GOOD = 0.32  # least relevance of a good match
+_CALIBRATED = ("local/fast", "local/minilm")
 FEW = 3  # hits to show if none has a word of the query, and none is good
 
 
@@ -28,7 +28,7 @@ def share_held(rarities: Mapping[str, float], held: Collection[str]) -> float:
 
 def is_calibrated(model: str) -> bool:
     """Return whether GOOD fits the similarities of a model."""
-    return model.startswith(FAST)
+    return model.startswith(_CALIBRATED)
 
 
 def words_held(words: Iterable[str], text: str, language: str | None) -> set[str]:

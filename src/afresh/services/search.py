@@ -105,7 +105,7 @@ class SearchService(Service):
             if self._stopping.is_set():
                 break
             found = await self.search(question.query, within=within, mode=mode, limit=DEPTH)
-            asked.append((question, found.hits))
+            asked.append((question, found.hits if question.pages or not found.weak else ()))
             listener(MaintenanceProgress(what="questions", done=len(asked), of=len(questions), task="eval"))
         return summarize(asked, self._clock())
 

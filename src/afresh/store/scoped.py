@@ -228,11 +228,17 @@ class ScopedStats(_Scoped, StatsRepository):
 
 
 R = TypeVar("R", bound=Repository)
+Own = tuple[str, Callable[..., Any]]  # name of a method, and the method
 
 
 @cache
-def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = ()) -> Any:
-    return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), {}))
+def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = (), own: tuple[Own, ...] = ()) -> Any:
+    return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), dict(own)))
+
+
+async def _equal_weights(self: _Scoped, query: str) -> dict[str, float]:
+    """Return the words of a query with equal weights: how rare a word is would tell what other sources contain."""
+    return dict.fromkeys(await self._inner.rarities(query), 1.0)
 
 
 class ScopedStore(Store):
@@ -241,9 +247,9 @@ class ScopedStore(Store):
     def __init__(self, store: Store, allowed: Permissions) -> None:
         visible = VisibleSources(store.sources, allowed)
 
-        def only(inner: R, *names: str, narrowed: tuple[str, ...] = ()) -> R:
+        def only(inner: R, *names: str, narrowed: tuple[str, ...] = (), own: tuple[Own, ...] = ()) -> R:
             cls: Any = type(inner)
-            made: R = _class_with(cls, *names, narrowed=narrowed)(inner, visible)
+            made: R = _class_with(cls, *names, narrowed=narrowed, own=own)(inner, visible)
             return made
 
         self.url = store.url
@@ -259,7 +265,8 @@ class ScopedStore(Store):
         self.visits = only(store.visits)
         self.due = only(store.due, "waiting", "next_checks", "backing_off")
         self.schedules = ScopedSchedules(store.schedules, visible)
-        self.search = only(store.search, "scores", "passages", "page_chunks", narrowed=("matches",))
+        searching = "scores", "passages", "page_chunks"
+        self.search = only(store.search, *searching, narrowed=("matches",), own=(("rarities", _equal_weights),))
         self.vectors = only(store.vectors, "of_chunks", "serving_model", narrowed=("nearest",))
         self.vectors.no_vectors = store.vectors.no_vectors
         self.chunks = only(store.chunks)

@@ -1,0 +1,60 @@
+"""Relevance says whether a passage fits, whatever else was found; and capitals never change what is asked."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from afresh.models.fast import FastModel
+from afresh.search.query import parse, single_words
+from afresh.search.relevance import relevance, share_held, words_held
+
+WORDS = st.dictionaries(st.text("abc", min_size=1), st.floats(0.01, 20), max_size=8)
+SHARES = st.floats(0, 1)
+MEANINGS = st.floats(-2, 2)
+
+
+@given(rarities=WORDS, more=st.sets(st.text("abc", min_size=1)), data=st.data())
+def test_more_words_are_never_a_smaller_share(rarities: dict[str, float], more: set[str], data: st.DataObject) -> None:
+    held = data.draw(st.sets(st.sampled_from(sorted(rarities)))) if rarities else set[str]()
+    less, full = share_held(rarities, held), share_held(rarities, held | more)
+    assert 0 <= less <= full + 1e-9 <= share_held(rarities, rarities) + 2e-9 <= 1 + 3e-9
+    assert share_held(rarities, more - rarities.keys()) == 0
+
+
+@given(rarities=WORDS, rarer=st.floats(0, 20))
+def test_a_rare_word_counts_more_if_it_is_there_and_if_it_is_missing(rarities: dict[str, float], rarer: float) -> None:
+    for word in rarities:
+        heavier = {**rarities, word: rarities[word] + rarer}
+        assert share_held(heavier, {word}) >= share_held(rarities, {word}) - 1e-9
+        others = rarities.keys() - {word}
+        assert share_held(heavier, others) <= share_held(rarities, others) + 1e-9
+
+
+@given(share=SHARES, other=SHARES, meaning=MEANINGS, more=st.floats(0, 1))
+def test_relevance_is_from_0_to_1_and_grows_with_both(share: float, other: float, meaning: float, more: float) -> None:
+    assert 0 <= relevance(share, meaning) <= 1
+    assert relevance(min(share, other), meaning) <= relevance(max(share, other), meaning)
+    assert relevance(share, meaning) <= relevance(share, meaning + more)
+    assert relevance(1, meaning) == 1
+    assert relevance(0, min(meaning, 0)) == 0
+
+
+def test_words_are_held_in_any_form_and_not_inside_others() -> None:
+    assert words_held(["retries", "art", "conf*"], "Retry an article, configured.", "en") == {"retries", "conf*"}
+    assert words_held(["suchen", "haus"], "Ich suche Häuser.", "de") == {"suchen", "haus"}
+    assert words_held(["依赖", "数据"], "使用依赖注入", "zh") == {"依赖"}
+    assert words_held([], "anything", None) == set()
+
+
+@given(query=st.text("abcxyz_.:'\"*- 0", max_size=40))
+def test_capitals_never_change_what_is_asked(query: str) -> None:
+    shouted = parse(query.upper())
+    assert shouted == parse(query) and shouted.stop == parse(query).stop
+    assert single_words(shouted) == single_words(parse(query))
+
+
+def test_the_built_in_model_ignores_capitals() -> None:
+    model = FastModel()
+    for query in ("how do i upload a large file?", "json_response with utf-8", "naïve straße"):
+        assert model.tokens(query.title()) == model.tokens(query)
+        if query.isascii():
+            assert model.tokens(query.upper()) == model.tokens(query)
