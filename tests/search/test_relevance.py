@@ -22,8 +22,8 @@ def test_more_words_are_never_a_smaller_share(rarities: dict[str, float], more: 
 
 @given(rarities=WORDS, rarer=st.floats(0, 20))
 def test_a_rare_word_counts_more_if_it_is_there_and_if_it_is_missing(rarities: dict[str, float], rarer: float) -> None:
-    for word in rarities:
-        heavier = {**rarities, word: rarities[word] + rarer}
+    for word, rarity in rarities.items():
+        heavier = {**rarities, word: rarity + rarer}
         assert share_held(heavier, {word}) >= share_held(rarities, {word}) - 1e-9
         others = rarities.keys() - {word}
         assert share_held(heavier, others) <= share_held(rarities, others) + 1e-9
@@ -48,7 +48,8 @@ def test_words_are_held_in_any_form_and_not_inside_others() -> None:
 @given(query=st.text("abcxyz_.:'\"*- 0", max_size=40))
 def test_capitals_never_change_what_is_asked(query: str) -> None:
     shouted = parse(query.upper())
-    assert shouted == parse(query) and shouted.stop == parse(query).stop
+    assert shouted == parse(query)
+    assert shouted.stop == parse(query).stop
     assert single_words(shouted) == single_words(parse(query))
 
 

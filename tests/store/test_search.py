@@ -165,16 +165,22 @@ async def test_a_search_is_narrowed_by_path_and_by_age(filled: ManualCrawler) ->
 @pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.TEXT])
 async def test_an_answer_without_a_good_match_is_weak(filled: ManualCrawler, mode: SearchMode) -> None:
     good = await answer(filled.store, SearchRequest(query="RETRY budgets", mode=mode))
-    assert not good.weak and good.hits[0].relevance == 1
+    assert not good.weak
+    assert good.hits[0].relevance == 1
     assert all(0 < hit.relevance <= 1 for hit in good.hits)
     nonsense = await answer(filled.store, SearchRequest(query="xyzzyqwv", mode=mode))
-    assert nonsense.weak and not nonsense.hits
+    assert nonsense.weak
+    assert not nonsense.hits
     hardly = await answer(filled.store, SearchRequest(query="xyzzyqwv blorptang vontifex retries", mode=mode))
-    assert hardly.weak and all(hit.weak and 0 < hit.relevance < 0.32 for hit in hardly.hits) and hardly.hits
+    assert hardly.weak
+    assert all(hit.weak and 0 < hit.relevance < 0.32 for hit in hardly.hits)
+    assert hardly.hits
 
 
 async def test_exact_matches_of_a_phrase_are_good(filled: ManualCrawler) -> None:
     found = await answer(filled.store, SearchRequest(query='"retry budget" xyzzyqwv'))
-    assert [hit.relevance for hit in found.hits] == [1.0] and not found.weak
+    assert [hit.relevance for hit in found.hits] == [1.0]
+    assert not found.weak
     missing = await answer(filled.store, SearchRequest(query='"budget retry"', mode=SearchMode.HYBRID))
-    assert missing.notes == ("no exact match for the quoted phrase; showing other results",) and not missing.weak
+    assert missing.notes == ("no exact match for the quoted phrase; showing other results",)
+    assert not missing.weak
