@@ -5,28 +5,31 @@ from hypothesis import strategies as st
 
 from afresh.models.fast import FastModel
 from afresh.search.query import parse, single_words
+from afresh.search.records import WordCounts
 from afresh.search.relevance import relevance, share_held, words_held
 
-WORDS = st.dictionaries(st.text("abc", min_size=1), st.floats(0.01, 20), max_size=8)
+TEXTS = 50
+WORDS = st.dictionaries(st.text("abc", min_size=1), st.integers(0, TEXTS), max_size=8)
 SHARES = st.floats(0, 1)
 MEANINGS = st.floats(-2, 2)
 
 
-@given(rarities=WORDS, more=st.sets(st.text("abc", min_size=1)), data=st.data())
-def test_more_words_are_never_a_smaller_share(rarities: dict[str, float], more: set[str], data: st.DataObject) -> None:
-    held = data.draw(st.sets(st.sampled_from(sorted(rarities)))) if rarities else set[str]()
-    less, full = share_held(rarities, held), share_held(rarities, held | more)
-    assert 0 <= less <= full + 1e-9 <= share_held(rarities, rarities) + 2e-9 <= 1 + 3e-9
-    assert share_held(rarities, more - rarities.keys()) == 0
+@given(counts=WORDS, more=st.sets(st.text("abc", min_size=1)), data=st.data())
+def test_more_words_are_never_a_smaller_share(counts: dict[str, int], more: set[str], data: st.DataObject) -> None:
+    words = WordCounts(counts, TEXTS)
+    held = data.draw(st.sets(st.sampled_from(sorted(counts)))) if counts else set[str]()
+    less, full = share_held(words, held), share_held(words, held | more)
+    assert 0 <= less <= full + 1e-9 <= share_held(words, counts) + 2e-9 <= 1 + 3e-9
+    assert share_held(words, more - counts.keys()) == 0
 
 
-@given(rarities=WORDS, rarer=st.floats(0, 20))
-def test_a_rare_word_counts_more_if_it_is_there_and_if_it_is_missing(rarities: dict[str, float], rarer: float) -> None:
-    for word, rarity in rarities.items():
-        heavier = {**rarities, word: rarity + rarer}
-        assert share_held(heavier, {word}) >= share_held(rarities, {word}) - 1e-9
-        others = rarities.keys() - {word}
-        assert share_held(heavier, others) <= share_held(rarities, others) + 1e-9
+@given(counts=WORDS, rarer=st.integers(0, TEXTS))
+def test_a_rare_word_counts_more_if_it_is_there_and_if_it_is_missing(counts: dict[str, int], rarer: int) -> None:
+    for word, count in counts.items():
+        before, after = (WordCounts({**counts, word: each}, TEXTS) for each in (count, max(0, count - rarer)))
+        assert share_held(after, {word}) >= share_held(before, {word}) - 1e-9
+        others = counts.keys() - {word}
+        assert share_held(after, others) <= share_held(before, others) + 1e-9
 
 
 @given(share=SHARES, other=SHARES, meaning=MEANINGS, more=st.floats(0, 1))

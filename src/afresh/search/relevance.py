@@ -3,9 +3,12 @@
 The limits are chosen by questions with and without an answer: see eval/README.md.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
+from math import log
 
-from afresh.search.stemming import ENGLISH, is_run, search_config, snowball, stems, words_in
+from afresh.search.highlight import QueryWords, fold
+from afresh.search.records import WordCounts
+from afresh.search.stemming import ENGLISH, is_run, search_config, stems, words_in
 
 GOOD = 0.32  # least relevance of a good match
 _CALIBRATED = ("local/fast", "local/minilm")
@@ -20,10 +23,10 @@ def relevance(share: float, meaning: float) -> float:
     return min(1.0, max(share, meaning, 0.0))
 
 
-def share_held(rarities: Mapping[str, float], held: Collection[str]) -> float:
+def share_held(words: WordCounts, held: Collection[str]) -> float:
     """Return the share of the words of a query that are in `held`, weighted by their rarity."""
-    total = sum(rarities.values())
-    return sum(rarity for word, rarity in rarities.items() if word in held) / total if total else 0.0
+    weights = {word: log(1 + (words.texts - count + 0.5) / (count + 0.5)) for word, count in words.counts.items()}
+    return sum(weight for word, weight in weights.items() if word in held) / sum(weights.values()) if weights else 0.0
 
 
 def is_calibrated(model: str) -> bool:
@@ -31,15 +34,17 @@ def is_calibrated(model: str) -> bool:
     return model.startswith(_CALIBRATED)
 
 
-def words_held(words: Iterable[str], text: str, language: str | None) -> set[str]:
+def words_held(words: Collection[str], text: str, language: str | None) -> set[str]:
     """Return those words of a query that a text contains in any form; `word*` is a prefix."""
     config = search_config(language)
-    asked, own = list(words), list(set(words_in(text)))
-    forms, known = (snowball("porter")(each) if config == ENGLISH else stems(each, config) for each in (asked, own))
+    if config == ENGLISH:  # SQLite stems English itself, so no stemmer is loaded for it
+        forms, known = [*map(fold, words)], {word for *_, word in QueryWords(tuple(words)).spots(text)}
+    else:
+        forms, known = stems(words, config), set(stems(words_in(text), config))
     return {
         word
-        for word, form in zip(asked, forms, strict=True)
+        for word, form in zip(words, forms, strict=True)
         if form in known
         or (is_run(word) and word in text)
-        or (word.endswith("*") and any(each.startswith(word[:-1]) for each in own))
+        or (word.endswith("*") and any(each.startswith(word[:-1]) for each in words_in(text)))
     }

@@ -1,7 +1,7 @@
 """Run a search: find chunks by words and vectors, combine both, and return the best passage of each page."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
@@ -14,7 +14,15 @@ from afresh.ports import Embedder
 from afresh.search.highlight import QueryWords
 from afresh.search.query import parse, words_of
 from afresh.search.ranking import FAST, FAST_MEANING, LEADERS, MEANING, PULL, fuse, title_bonus
-from afresh.search.records import ChunkMatch, ChunkVectors, FoundPassage, SearchMode, SearchRequest, VectorMatches
+from afresh.search.records import (
+    ChunkMatch,
+    ChunkVectors,
+    FoundPassage,
+    SearchMode,
+    SearchRequest,
+    VectorMatches,
+    WordCounts,
+)
 from afresh.search.relevance import FEW, GOOD, is_calibrated, relevance, share_held, words_held
 from afresh.search.snippet import context_of, snippet_of
 from afresh.store.store import Store
@@ -56,8 +64,8 @@ async def answer(
         all_notes.append(f"keyword search only: {error}")
         passages, near = await _passages(store, asked, None, held)
     model = "" if embedder is None else embedder.model
-    rarities = None if held else await store.search.rarities(asked.query.translate(NO_QUOTES))
-    weak, shown = _shown(passages, rarities, near, model)
+    counted = None if held else await store.search.word_counts(asked.query.translate(NO_QUOTES))
+    weak, shown = _shown(passages, counted, near, model)
     words = QueryWords(words_of(asked.query))
     pages = {passage.page for passage, *_ in shown} if context else ()
     chunks = await store.search.page_chunks(list(pages)) if pages else {}
@@ -76,15 +84,15 @@ async def answer(
 
 
 def _shown(
-    passages: Sequence[ScoredPassage], rarities: Mapping[str, float] | None, near: VectorMatches, model: str
+    passages: Sequence[ScoredPassage], counted: WordCounts | None, near: VectorMatches, model: str
 ) -> tuple[bool, list[tuple[FoundPassage, float, float]]]:
     """Return whether no passage is a good match, and the passages to show, with their scores and relevance.
 
-    Without `rarities`, all passages contain the quoted phrases. If none contains a word of the query, only a few are
+    Without `counted`, all passages contain the quoted phrases. If none contains a word of the query, only a few are
     shown: those nearest by meaning. Otherwise, those without words and similarity are left out.
     """
     likeness = dict(near.chunks) if is_calibrated(model) else {}
-    shares = [1.0 if rarities is None else _share(passage, rarities) for passage, _ in passages]
+    shares = [1.0 if counted is None else _share(passage, counted) for passage, _ in passages]
     found = [
         (passage, score, relevance(share, likeness.get(passage.chunk, near.mean) - near.mean))
         for (passage, score), share in zip(passages, shares, strict=True)
@@ -95,11 +103,12 @@ def _shown(
     return weak, [each for each in found if each[2] > 0.0 or (each[1] > 0.0 and not likeness)]
 
 
-def _share(passage: FoundPassage, rarities: Mapping[str, float]) -> float:
+def _share(passage: FoundPassage, counted: WordCounts) -> float:
     if passage.content is None:  # not stored, so it cannot be read again
         return 1.0
     text = " ".join((passage.hit.title, *passage.hit.path, passage.content))
-    return share_held(rarities, words_held(rarities, text, passage.hit.language))
+    known = [word for word, count in counted.counts.items() if count]
+    return share_held(counted, words_held(known, text, passage.hit.language))
 
 
 def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[ListedUrl]]:

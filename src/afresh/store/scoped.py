@@ -18,7 +18,7 @@ from afresh.model.records import Page, PageId, Run, RunId, Source, SourceId
 from afresh.model.reports import PageView
 from afresh.schedule.due import DueCounts
 from afresh.schedule.rules import ScheduledRun
-from afresh.search.records import SearchFilter
+from afresh.search.records import SearchFilter, WordCounts
 from afresh.store.links import LinkRepository
 from afresh.store.pages import PageRepository
 from afresh.store.repository import Repository
@@ -236,9 +236,9 @@ def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = (), own: tupl
     return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), dict(own)))
 
 
-async def _equal_weights(self: _Scoped, query: str) -> dict[str, float]:
-    """Return the words of a query with equal weights: how rare a word is would tell what other sources contain."""
-    return dict.fromkeys(await self._inner.rarities(query), 1.0)
+async def _equal_counts(self: _Scoped, query: str) -> WordCounts:
+    """Return equal counts for all words of a query: the real ones would tell what other sources contain."""
+    return WordCounts(dict.fromkeys((await self._inner.word_counts(query)).counts, 1), 1)
 
 
 class ScopedStore(Store):
@@ -266,7 +266,7 @@ class ScopedStore(Store):
         self.due = only(store.due, "waiting", "next_checks", "backing_off")
         self.schedules = ScopedSchedules(store.schedules, visible)
         searching = "scores", "passages", "page_chunks"
-        self.search = only(store.search, *searching, narrowed=("matches",), own=(("rarities", _equal_weights),))
+        self.search = only(store.search, *searching, narrowed=("matches",), own=(("word_counts", _equal_counts),))
         self.vectors = only(store.vectors, "of_chunks", "serving_model", narrowed=("nearest",))
         self.vectors.no_vectors = store.vectors.no_vectors
         self.chunks = only(store.chunks)

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf, log
+from math import inf
 from typing import ClassVar, NamedTuple
 
 from afresh.aio import yield_in_turns
@@ -12,7 +12,7 @@ from afresh.model.fetch import Chunk
 from afresh.model.records import PageId
 from afresh.model.reports import SearchHit
 from afresh.search.query import ROOM, Query, alternatives, expressions, parse, phrases_of, scoring, single_words
-from afresh.search.records import ChunkMatch, FoundPassage, SearchFilter
+from afresh.search.records import ChunkMatch, FoundPassage, SearchFilter, WordCounts
 from afresh.search.stemming import ENGLISH, SIMPLE, search_config
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import record, times_of
@@ -207,8 +207,8 @@ class SearchRepository(Repository):
                 found += await self.table(tx, table, IndexSubset(), known).scores(asked, chunks)
         return found
 
-    async def rarities(self, query: str) -> dict[str, float]:
-        """Return the weight of each word of a query; after `matches`, this needs no transaction, as all are counted."""
+    async def word_counts(self, query: str) -> WordCounts:
+        """Return how many texts contain each word of a query; after `matches`, this needs no transaction."""
         known = self.caches.known
         counts = known.counts_of(query) if known else None
         if known is None or counts is None:
@@ -217,8 +217,7 @@ class SearchRepository(Repository):
                 for table, own, parsed, _ in known.queries(query, None):
                     await self.table(tx, table, IndexSubset(), known).count(list(single_words(parsed, own).values()))
             counts = known.counts_of(query) or {}
-        texts = max(known.text_count or known.newest_chunk, *counts.values(), 0)
-        return {word: log(1 + (texts - count + 0.5) / (count + 0.5)) for word, count in counts.items()}
+        return WordCounts(counts, max(known.text_count or known.newest_chunk, *counts.values(), 0))
 
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
         """Return the part of the index that a filter selects; cache it if the filter names only sources."""
