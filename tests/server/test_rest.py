@@ -163,6 +163,10 @@ async def test_C15_C16_links_come_best_first_with_their_pages_and_are_changed_by
 async def test_a_crawled_source_is_searched(client: Client, crawled: Crawled) -> None:
     answer = await client.get(f"{API}/search", params={"q": "retry", "in": "harbor@2", "limit": 3})
     assert answer["hits"]
+    assert not answer["weak"]
+    nonsense = await client.get(f"{API}/search", params={"q": "retry xyzzyqwv blorptang vontifex frimmish"})
+    assert nonsense["weak"]
+    assert all(hit["weak"] and hit["relevance"] < 0.32 for hit in nonsense["hits"])
 
 
 async def test_changes_come_newest_first_by_kind_and_as_a_feed(client: Client, crawled: Crawled) -> None:

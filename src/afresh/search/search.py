@@ -65,9 +65,9 @@ async def answer(
         passages, near = await _passages(store, asked, None, held)
     model = "" if embedder is None else embedder.model
     counted = None if held else await store.search.word_counts(asked.query.translate(NO_QUOTES))
-    weak, shown = _shown(passages, counted, near, model)
+    weak, displayed = _displayed(passages, counted, near, model)
     words = QueryWords(words_of(asked.query))
-    pages = {passage.page for passage, *_ in shown} if context else ()
+    pages = {passage.page for passage, *_ in displayed} if context else ()
     chunks = await store.search.page_chunks(list(pages)) if pages else {}
     hits = [
         replace(
@@ -78,12 +78,12 @@ async def answer(
             relevance=round(worth, 4),
             weak=weak,
         )
-        for passage, score, worth in shown
+        for passage, score, worth in displayed
     ]
     return SearchAnswer(hits=tuple(hits), notes=tuple(all_notes))
 
 
-def _shown(
+def _displayed(
     passages: Sequence[ScoredPassage], counted: WordCounts | None, near: VectorMatches, model: str
 ) -> tuple[bool, list[tuple[FoundPassage, float, float]]]:
     """Return whether no passage is a good match, and the passages to show, with their scores and relevance.
