@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.models.fast import FastModel
-from afresh.search.query import parse, single_words
+from afresh.search.query import alternatives, parse, single_words
 from afresh.search.records import WordCounts
 from afresh.search.relevance import relevance, share_held, words_held
 
@@ -54,6 +54,13 @@ def test_capitals_never_change_what_is_asked(query: str) -> None:
     assert shouted == parse(query)
     assert shouted.stop == parse(query).stop
     assert single_words(shouted) == single_words(parse(query))
+
+
+@given(query=st.text("abo 依赖.:_*-'", max_size=30) | st.text(max_size=30).filter(lambda text: '"' not in text))
+def test_whatever_is_searched_has_words_to_measure(query: str) -> None:
+    parsed = parse(query)
+    if not parsed.phrases:
+        assert bool(single_words(parsed)) == bool(alternatives(parsed))
 
 
 def test_the_built_in_model_ignores_capitals() -> None:

@@ -6,9 +6,11 @@ import pytest
 from tests.store.asking import search
 from tests.store.crawler import ManualCrawler, at, read
 
+from afresh.access.permissions import Permissions
 from afresh.model.fetch import Seen
 from afresh.search.records import SearchFilter, SearchMode, SearchRequest
 from afresh.search.search import answer
+from afresh.store.scoped import ScopedStore
 from afresh.store.store import Store
 
 SITE: dict[str, Seen] = {
@@ -184,3 +186,10 @@ async def test_exact_matches_of_a_phrase_are_good(filled: ManualCrawler) -> None
     missing = await answer(filled.store, SearchRequest(query='"budget retry"', mode=SearchMode.HYBRID))
     assert missing.notes == ("no exact match for the quoted phrase; showing other results",)
     assert not missing.weak
+
+
+async def test_a_token_for_some_sources_learns_no_counts_of_words(filled: ManualCrawler) -> None:
+    counted = await filled.store.search.word_counts("retries xyzzyqwv")
+    assert (counted.counts["retries"] > 1, counted.counts["xyzzyqwv"]) == (True, 0)
+    bound = ScopedStore(filled.store, Permissions(caller="token", sources=frozenset({"docs"})))
+    assert (await bound.search.word_counts("retries xyzzyqwv")).counts == {"retries": 1, "xyzzyqwv": 1}

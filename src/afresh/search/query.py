@@ -112,7 +112,9 @@ def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str
 
 def single_words(query: Query, configs: Sequence[str] = (ENGLISH,)) -> dict[str, str]:
     """Return the FTS5 expression of each significant word, pair of characters and prefix (`word*`) of a query."""
-    words = [*_significant(query), *_of_runs(query)] or ([] if query.prefixes else query.terms)
+    words = [*_significant(query), *_of_runs(query)]
+    if not (words or query.prefixes):
+        words = [*query.terms, *(word for compound in query.compounds for word in compound)]
     found = {word: _any_form((word,), configs) for word in words}
     return found | {f"{prefix}*": _any_form((prefix,), configs, "*") for prefix in query.prefixes}
 

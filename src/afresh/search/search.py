@@ -104,10 +104,10 @@ def _displayed(
 
 
 def _share(passage: FoundPassage, counted: WordCounts) -> float:
-    if passage.content is None:  # not stored, so it cannot be read again
-        return 1.0
-    text = " ".join((passage.hit.title, *passage.hit.path, passage.content))
     known = [word for word, count in counted.counts.items() if count]
+    if passage.content is None:  # not stored, so it cannot be read again
+        return share_held(counted, known)
+    text = " ".join((passage.hit.title, *passage.hit.path, passage.content))
     return share_held(counted, words_held(known, text, passage.hit.language))
 
 
