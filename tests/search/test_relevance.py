@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from afresh.models.fast import FastModel
+from afresh.search.highlight import QueryWords
 from afresh.search.query import alternatives, parse, single_words
 from afresh.search.records import WordCounts
 from afresh.search.relevance import relevance, share_held, words_held
@@ -42,10 +43,13 @@ def test_relevance_is_from_0_to_1_and_grows_with_both(share: float, other: float
 
 
 def test_words_are_held_in_any_form_and_not_inside_others() -> None:
-    assert words_held(["retries", "art", "conf*"], "Retry an article, configured.", "en") == {"retries", "conf*"}
-    assert words_held(["suchen", "haus"], "Ich suche Häuser.", "de") == {"suchen", "haus"}
-    assert words_held(["依赖", "数据"], "使用依赖注入", "zh") == {"依赖"}
-    assert words_held([], "anything", None) == set()
+    for words, text, language, held in (
+        (["retries", "art", "conf*"], "Retry an article, configured.", "en", {"retries", "conf*"}),
+        (["suchen", "haus"], "Ich suche Häuser.", "de", {"suchen", "haus"}),
+        (["依赖", "数据"], "使用依赖注入", "zh", {"依赖"}),
+        ([], "anything", None, set[str]()),
+    ):
+        assert words_held(words, ["", text], language, QueryWords(words)) == held
 
 
 @given(query=st.text("abcxyz_.:'\"*- 0", max_size=40))

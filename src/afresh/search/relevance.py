@@ -3,7 +3,7 @@
 The limits are chosen by questions with and without an answer: see eval/README.md.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import log
 
 from afresh.search.highlight import QueryWords, fold
@@ -34,11 +34,11 @@ def is_calibrated(model: str) -> bool:
     return model.startswith(_CALIBRATED)
 
 
-def words_held(words: Collection[str], text: str, language: str | None) -> set[str]:
-    """Return those words of a query that a text contains in any form; `word*` is a prefix."""
-    config = search_config(language)
+def words_held(words: Collection[str], texts: Sequence[str], language: str | None, marker: QueryWords) -> set[str]:
+    """Return those words of a query that one of the texts contains in any form; `word*` is a prefix."""
+    config, text = search_config(language), "\n".join(texts)
     if config == ENGLISH:  # SQLite stems English itself, so no stemmer is loaded for it
-        forms, known = [*map(fold, words)], {word for *_, word in QueryWords(tuple(words)).spots(text)}
+        forms, known = [*map(fold, words)], {word for each in texts for *_, word in marker.spots(each)}
     else:
         forms, known = stems(words, config), set(stems(words_in(text), config))
     return {

@@ -65,8 +65,8 @@ async def answer(
         passages, near = await _passages(store, asked, None, held)
     model = "" if embedder is None else embedder.model
     counted = None if held else await store.search.word_counts(asked.query.translate(NO_QUOTES))
-    weak, displayed = _displayed(passages, counted, near, model)
     words = QueryWords(words_of(asked.query))
+    weak, displayed = _displayed(passages, counted, near, model, words)
     pages = {passage.page for passage, *_ in displayed} if context else ()
     chunks = await store.search.page_chunks(list(pages)) if pages else {}
     hits = [
@@ -84,7 +84,7 @@ async def answer(
 
 
 def _displayed(
-    passages: Sequence[ScoredPassage], counted: WordCounts | None, near: VectorMatches, model: str
+    passages: Sequence[ScoredPassage], counted: WordCounts | None, near: VectorMatches, model: str, words: QueryWords
 ) -> tuple[bool, list[tuple[FoundPassage, float, float]]]:
     """Return whether no passage is a good match, and the passages to show, with their scores and relevance.
 
@@ -92,7 +92,7 @@ def _displayed(
     shown: those nearest by meaning. Otherwise, those without words and similarity are left out.
     """
     likeness = dict(near.chunks) if is_calibrated(model) else {}
-    shares = [1.0 if counted is None else _share(passage, counted) for passage, _ in passages]
+    shares = [1.0 if counted is None else _share(passage, counted, words) for passage, _ in passages]
     found = [
         (passage, score, relevance(share, likeness.get(passage.chunk, near.mean) - near.mean))
         for (passage, score), share in zip(passages, shares, strict=True)
@@ -103,12 +103,12 @@ def _displayed(
     return weak, [each for each in found if each[2] > 0.0 or (each[1] > 0.0 and not likeness)]
 
 
-def _share(passage: FoundPassage, counted: WordCounts) -> float:
+def _share(passage: FoundPassage, counted: WordCounts, words: QueryWords) -> float:
     known = [word for word, count in counted.counts.items() if count]
     if passage.content is None:  # not stored, so it cannot be read again
         return share_held(counted, known)
-    text = " ".join((passage.hit.title, *passage.hit.path, passage.content))
-    return share_held(counted, words_held(known, text, passage.hit.language))
+    texts = "\n".join((passage.hit.title, *passage.hit.path)), passage.content.strip("\n")  # as in a snippet
+    return share_held(counted, words_held(known, texts, passage.hit.language, words))
 
 
 def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[ListedUrl]]:
