@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from afresh.search.evaluation import METRICS
-from eval.measure import FAST, HYBRID, MODES, TEXT, VECTOR, Measured
+from eval.measure import FAST, HYBRID, TEXT, VECTOR, Measured
 from eval.sets import CRANFIELD, FASTAPI, HERE
 
 FILE, JOURNAL = HERE / "floors.json", HERE / "lowered.md"
@@ -61,16 +61,15 @@ def fingerprint(floors: bytes) -> str:
 def misses(measured: Measured, floors: Floors) -> Iterator[str]:
     """Every way in which a measurement breaks its floors, as a sentence."""
     held = floors.get(measured.name, {}).get(measured.model, {})
-    for mode in MODES:
-        for metric in METRICS:
-            value, floor = measured.mean(mode, metric), held.get(mode, {}).get(metric)
-            label = f"{measured.name}, {measured.model}, {mode}: {metric} {value:.4f}"
-            if floor is None:
-                yield f"{label} has no floor; `python -m eval --raise WHY` sets one"
-            elif value < floor:
-                yield f"{label} is below its floor {floor}"
-            elif value > floor + RATCHET:
-                yield f"{label} is far above its floor {floor}: `python -m eval --raise WHY` raises it"
+    for mode, metric, value in measured.figures():
+        floor = held.get(mode, {}).get(metric)
+        label = f"{measured.name}, {measured.model}, {mode}: {metric} {value:.4f}"
+        if floor is None:
+            yield f"{label} has no floor; `python -m eval --raise WHY` sets one"
+        elif value < floor:
+            yield f"{label} is below its floor {floor}"
+        elif value > floor + RATCHET:
+            yield f"{label} is far above its floor {floor}: `python -m eval --raise WHY` raises it"
     halves = max(measured.mean(TEXT, MAIN), measured.mean(VECTOR, MAIN))
     hybrid = measured.mean(HYBRID, MAIN)
     if hybrid < halves - TOLERANCE:
@@ -105,11 +104,10 @@ def raised(floors: Floors, measured: Measured) -> Floors:
     """The floors with those of a measurement moved up, never down."""
     new = json.loads(json.dumps(floors))
     held = new.setdefault(measured.name, {}).setdefault(measured.model, {})
-    for mode in MODES:
-        for metric in METRICS:
-            floor = math.floor((measured.mean(mode, metric) - SLACK) * 1000) / 1000
-            mine = held.setdefault(mode, {})
-            mine[metric] = max(floor, mine.get(metric, 0.0))
+    for mode, metric, value in measured.figures():
+        floor = math.floor((value - SLACK) * 1000) / 1000
+        mine = held.setdefault(mode, {})
+        mine[metric] = max(floor, mine.get(metric, 0.0))
     result: Floors = new
     return result
 

@@ -41,6 +41,10 @@ class Asking:
         paths = [_path(hit.url) for hit in answer.hits]
         return [path for path in paths if path in self._pages][:DEPTH]
 
+    async def is_weak(self, query: str) -> bool:
+        """Whether the answer has no good match."""
+        return (await self._kb.search.search(query, limit=DEPTH)).weak
+
 
 @asynccontextmanager
 async def indexed(asked: QuestionSet, folder: Path, settings: Mapping[str, Any]) -> AsyncIterator[Asking]:

@@ -1,8 +1,8 @@
 """Asks every question of a set in every mode, and keeps the score of each answer."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -11,6 +11,7 @@ from afresh.search.evaluation import METRICS, MeanDifference, difference, scores
 from eval.indexed import indexed
 from eval.reference import rankings
 from eval.sets import Question, QuestionSet
+from eval.weak import WeakFigures, measure_weak, shares
 
 PLAIN, TEXT, VECTOR, HYBRID = "plain FTS5", "text", "vector", "hybrid"
 MODES = (TEXT, VECTOR, HYBRID)
@@ -28,10 +29,19 @@ class Measured:
     found: Mapping[str, Sequence[Sequence[str]]]
     rows: Mapping[str, Sequence[Row]]
     index_seconds: float
+    weak: Mapping[str, WeakFigures] = field(default_factory=dict)
 
     def mean(self, mode: str, metric: str) -> float:
         """The mean of a metric over all questions."""
         return fmean(self._column(mode, metric))
+
+    def figures(self) -> Iterator[tuple[str, str, float]]:
+        """Everything that has a floor."""
+        for mode in MODES:
+            for metric in METRICS:
+                yield mode, metric, self.mean(mode, metric)
+        for metric, share in shares(self.weak):
+            yield "weak", metric, share
 
     def gap(self, one: str, other: str, metric: str = METRICS[0]) -> MeanDifference:
         """How much better one mode is than another."""
@@ -53,11 +63,12 @@ async def measure(
         took = time.monotonic() - began
         for mode in MODES:
             found[mode] = [await asking.ranking(each.query, mode) for each in questions]
+        weak = await measure_weak(asked, asking.is_weak)
     rows = {
         mode: [scores(one, each.grades) for one, each in zip(lists, questions, strict=True)]
         for mode, lists in found.items()
     }
-    return Measured(asked.name, model, questions, found, rows, took)
+    return Measured(asked.name, model, questions, found, rows, took, weak)
 
 
 def settings_of(model: str) -> Mapping[str, Any]:

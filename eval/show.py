@@ -1,6 +1,7 @@
 """Tables of what was measured."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -29,6 +30,9 @@ def show(all_measured: Sequence[Measured], console: Console, worst: int) -> None
         console.print(table)
         for other in AGAINST:
             console.print(f"hybrid − {other}: {_interval_text(measured.gap(HYBRID, other))} {MAIN}")
+        for part, each in measured.weak.items():
+            without = f"{each.weak_without} of {each.without} without an answer"
+            console.print(f"called weak, {part}: {without}, {each.weak_answered} of {each.answered} with one")
         console.print()
         _show_worst(measured, console, worst)
 
@@ -54,6 +58,7 @@ def as_json(measured: Measured) -> dict[str, Any]:
         "questions": len(measured.questions),
         "index_seconds": round(measured.index_seconds, 2),
         "modes": {mode: {metric: round(measured.mean(mode, metric), 4) for metric in METRICS} for mode in ORDER},
+        "weak": {part: asdict(each) for part, each in measured.weak.items()},
         "differences": {f"hybrid-{other}": _plain(measured.gap(HYBRID, other)) for other in AGAINST},
     }
 

@@ -323,6 +323,14 @@ def test_a_hit_reads_well(afresh: Afresh, kb: Opened) -> None:
     assert "score 3.142" in afresh("search", "retry", "-v").out
 
 
+def test_a_weak_answer_says_so_before_its_hits(afresh: Afresh, kb: Opened) -> None:
+    kb.answers["search.search"] = found(hit(weak=True, relevance=0.2))
+    assert afresh("search", "retry").out.startswith("no good match for retry; nearest by meaning:\n\n1  Retries")
+    assert "nearest by words:" in afresh("search", "retry", "--mode", "text").out
+    [row] = afresh("search", "retry", "--json").document
+    assert (row["weak"], row["relevance"]) == (True, 0.2)
+
+
 def test_notes_of_a_search_stand_beside_the_answer(afresh: Afresh, kb: Opened) -> None:
     kb.answers["search.search"] = found(hit(), notes=["answered by words alone"])
     ended = afresh("search", "retry", "--json")

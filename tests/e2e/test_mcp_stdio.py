@@ -127,6 +127,10 @@ async def test_the_official_client_lists_and_calls_every_tool_over_stdio(store: 
             assert (hit["url"], hit["version"]) == (site.at("/p3"), "2")
             assert hit["checked_at"]
             assert hit["changed_at"]
+            assert (found["weak"], hit["relevance"]) == (False, 1)
+            weak = await client.call_tool("search_docs", {"query": "wxp3 xyzzyqwv blorptang vontifex frimmish"})
+            assert weak.structured_content["weak"]
+            assert "no good match for this query" in str(weak.content[0])
             listed = await call("list_libraries")
             assert [each["source"] for each in listed["libraries"][0]["versions"]] == ["docs@2"]
             assert (await call("find_version", library="docs", targetVersion="^2"))["version"] == "2"

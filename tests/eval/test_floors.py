@@ -21,10 +21,13 @@ from eval.floors import (
 )
 from eval.measure import FAST, HYBRID, MODES, TEXT, VECTOR, Measured, measure
 from eval.sets import CRANFIELD, FASTAPI, NAMES, Question, load
+from eval.weak import ANSWERED, PARTS, parts_of, shares
 
 from afresh.search.evaluation import METRICS
 
 HARD = {CRANFIELD: 0.42}  # nDCG@10 of the hybrid with the embedded model, promised; no floor goes below
+
+WEAK = {"weak without answer": 0.8, "good with answer": 0.95}  # over both sets, promised
 
 
 @pytest.mark.slow
@@ -33,6 +36,9 @@ async def test_search_holds_its_floors_and_the_hybrid_beats_its_halves(shared: P
     floors = read()
     assert [miss for each in all_measured for miss in misses(each, floors)] == []
     assert any(gains(each) for each in all_measured)
+    right = [dict(shares(each.weak)) for each in all_measured]
+    for name, least in WEAK.items():
+        assert sum(each[name] for each in right) >= least * len(right) - 1e-9, right
 
 
 def test_no_floor_is_below_what_is_promised() -> None:
@@ -100,3 +106,11 @@ def test_a_change_of_the_floors_needs_a_line_and_a_lower_one_says_so() -> None:
     assert list(unexplained(after, first + _line(after, 0.5, 0.5, "a lie"))) != []
     assert list(unexplained(after, first + _line(after, 0.4, 0.4, "no reason"))) != []
     assert list(unexplained(after, first + _line(after, 0.4, 0.4, f"{LOWERED}it is read otherwise"))) == []
+
+
+def test_the_questions_about_weak_answers_are_60_and_60_in_disjoint_halves(shared: Path) -> None:
+    for name in NAMES:
+        parts = parts_of(load(name, shared))
+        assert [[len(queries) for queries in parts[part]] for part in PARTS] == [[ANSWERED // 2] * 2] * 2
+        every = [query for halves in parts.values() for queries in halves for query in queries]
+        assert len(set(every)) == len(every)

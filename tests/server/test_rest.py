@@ -166,6 +166,10 @@ async def test_a_crawled_source_is_searched(client: Client, crawled: Crawled) ->
     asked = {"q": "retry", "in": "harbor@2"}
     by_words = [await client.get(f"{API}/search", params={**asked, "mode": mode}) for mode in ("text", "keyword")]
     assert by_words[0]["hits"] == by_words[1]["hits"] != []
+    assert not answer["weak"]
+    nonsense = await client.get(f"{API}/search", params={"q": "retry xyzzyqwv blorptang vontifex frimmish"})
+    assert nonsense["weak"]
+    assert all(hit["weak"] and hit["relevance"] < 0.32 for hit in nonsense["hits"])
 
 
 async def test_changes_come_newest_first_by_kind_and_as_a_feed(client: Client, crawled: Crawled) -> None:

@@ -6,9 +6,11 @@ import pytest
 from tests.store.asking import search
 from tests.store.crawler import ManualCrawler, at, read
 
+from afresh.access.permissions import Permissions
 from afresh.model.fetch import Seen
 from afresh.search.records import SearchFilter, SearchMode, SearchRequest
 from afresh.search.search import answer
+from afresh.store.scoped import ScopedStore
 from afresh.store.store import Store
 
 SITE: dict[str, Seen] = {
@@ -160,3 +162,34 @@ async def test_a_search_is_narrowed_by_path_and_by_age(filled: ManualCrawler) ->
     assert await urls(changed_after=filled.clock()) == [at("retries2")]
     assert await urls(checked_after=filled.clock()) == [at("retries"), at("retries2")]
     assert await urls(changed_after=first, language="en-GB") == [at("retries")]
+
+
+@pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.TEXT])
+async def test_an_answer_without_a_good_match_is_weak(filled: ManualCrawler, mode: SearchMode) -> None:
+    good = await answer(filled.store, SearchRequest(query="RETRY budgets", mode=mode))
+    assert not good.weak
+    assert good.hits[0].relevance == 1
+    assert all(0 < hit.relevance <= 1 for hit in good.hits)
+    nonsense = await answer(filled.store, SearchRequest(query="xyzzyqwv", mode=mode))
+    assert nonsense.weak
+    assert not nonsense.hits
+    hardly = await answer(filled.store, SearchRequest(query="xyzzyqwv blorptang vontifex retries", mode=mode))
+    assert hardly.weak
+    assert all(hit.weak and 0 < hit.relevance < 0.32 for hit in hardly.hits)
+    assert hardly.hits
+
+
+async def test_exact_matches_of_a_phrase_are_good(filled: ManualCrawler) -> None:
+    found = await answer(filled.store, SearchRequest(query='"retry budget" xyzzyqwv'))
+    assert [hit.relevance for hit in found.hits] == [1.0]
+    assert not found.weak
+    missing = await answer(filled.store, SearchRequest(query='"budget retry"', mode=SearchMode.HYBRID))
+    assert missing.notes == ("no exact match for the quoted phrase; showing other results",)
+    assert not missing.weak
+
+
+async def test_a_token_for_some_sources_learns_no_counts_of_words(filled: ManualCrawler) -> None:
+    counted = await filled.store.search.word_counts("retries xyzzyqwv")
+    assert (counted.counts["retries"] > 1, counted.counts["xyzzyqwv"]) == (True, 0)
+    bound = ScopedStore(filled.store, Permissions(caller="token", sources=frozenset({"docs"})))
+    assert (await bound.search.word_counts("retries xyzzyqwv")).counts == {"retries": 1, "xyzzyqwv": 1}

@@ -35,10 +35,14 @@ _PLACE = "\0"  # placeholder of a code span while the text around it is processe
 _CODE = re.compile(rf"{_PLACE}|(?<![`\\])(`+)(?!`)[^\n]{{1,500}}?(?<!`)\1(?!`)")
 
 
-def draw(hits: Sequence[SearchHit], query: str, now: datetime, *, verbose: bool = False) -> RenderableType:
+def draw(
+    hits: Sequence[SearchHit], query: str, now: datetime, *, verbose: bool = False, by: str = "meaning"
+) -> RenderableType:
     if not hits:
         return empty(f"No results for {shortened(clean(query), 60)}. To see what is indexed, run", "afresh sources")
     parts: list[RenderableType] = []
+    if hits[0].weak:
+        parts = [Text(f"no good match for {shortened(clean(query), 60)}; nearest by {by}:", "yellow"), Text()]
     for number, hit in enumerate(hits, start=1):
         parts += [Text()] if number > 1 else []
         parts += _hit(number, hit, now, verbose=verbose)
@@ -57,7 +61,7 @@ def _hit(number: int, hit: SearchHit, now: datetime, *, verbose: bool) -> list[R
         body.append(Text(trail, style="dim"))  # `Guide › Retries`: the headings above, without the title
     body.append(passage(hit.context or hit.text, whole=bool(hit.context) or verbose))
     age = f"checked {ago(hit.checked_at, now)}, changed {ago(hit.changed_at, now)}"
-    body.append(Text(f"{age}, score {hit.score:.3f}" if verbose else age, style="dim"))
+    body.append(Text(f"{age}, score {hit.score:.3f}, relevance {hit.relevance:.2f}" if verbose else age, style="dim"))
     return [title, *(Padding(each, (0, 0, 0, indent), expand=False) for each in body)]
 
 

@@ -61,7 +61,8 @@ def search(session: Session, query: tuple[str, ...], mode: str, **asked: Any) ->
     if not session.wrote_rows(list(found.hits), SearchHit):
         from afresh.cli import hits
 
-        session.show(hits.draw(found.hits, words, session.now, verbose=session.verbose > 0))
+        by = "words" if asked["mode"] == SearchMode.TEXT else "meaning"
+        session.show(hits.draw(found.hits, words, session.now, verbose=session.verbose > 0, by=by))
 
 
 def _found(session: Session, words: str, asked: dict[str, Any]) -> SearchAnswer:

@@ -113,12 +113,19 @@ class SearchHit:
     depth: int = 0  # of its page
     seen_at: datetime | None = None  # when the page last had this content
     context: str | None = None  # the passage with the text around it, if requested
+    relevance: float = 0.0  # from 0 to 1; unlike `score`, comparable between queries
+    weak: bool = False  # whether no hit of the answer is a good match
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAnswer:
     hits: tuple[SearchHit, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def weak(self) -> bool:
+        """Return whether no hit is a good match, or there is none."""
+        return all(hit.weak for hit in self.hits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ class ScoredQuestion:
     wanted: tuple[str, ...]  # best grade first
     found: tuple[str, ...]  # URLs of the first results
     rank: int | None  # of the first page with the best grade
-    right: bool  # one of the pages was found, or nothing was found for a question without an answer
+    right: bool  # one of the pages was found, or nothing good was found for a question without an answer
     ndcg: float
     recall: float
     mrr: float
@@ -53,7 +53,7 @@ class ScoredQuestion:
 class Evaluation:
     questions: int
     without_answer: int
-    declined: int  # questions without an answer for which nothing was found
+    declined: int  # questions without an answer for which nothing or no good match was found
     mrr: float
     ndcg: float
     recall: float

@@ -218,6 +218,7 @@ class QueryWords:
         heads = "|".join(sorted(re.escape(head) for head in self._heads if head.isascii()))
         self._beginning = re.compile(f"(?:{heads})[a-z0-9]*" if heads else "(?!)")
         self._known: dict[str, str | None] = {}
+        self._found: dict[str, list[Spot]] = {}
         every = [*self.folded, *self.runs]
         # similar weights, slightly higher for rarer words
         self.weights = {word: 1.0 + 0.5 * (len(every) - place) / len(every) for place, word in enumerate(every)}
@@ -227,7 +228,12 @@ class QueryWords:
         return sum(map(self.weights.__getitem__, held)) + 0.02 * min(spots, 10)
 
     def spots(self, text: str) -> list[Spot]:
-        """Return where words of the query occur in a text, in order."""
+        """Return where words of the query occur in a text, in order; relevance and snippet read the same texts."""
+        if text not in self._found:
+            self._found[text] = self._search(text)
+        return self._found[text]
+
+    def _search(self, text: str) -> list[Spot]:
         plain = text.isascii() or _NON_ASCII_WORD.search(text) is None
         tokens = self._plain_tokens(text.lower()) if plain else _TOKEN.finditer(text)
         found: list[Spot] = []

@@ -100,16 +100,32 @@ def alternatives(query: Query, configs: Sequence[str] = (ENGLISH,)) -> tuple[str
     Text in a script without spaces is searched by its character pairs, because no text contains a whole Chinese
     question literally; if it may be a name, it is also searched as a whole.
     """
-    parts = [word for words in query.compounds for word in words if len(word) > 1]
-    terms: Sequence[str] = [word for word in dict.fromkeys((*query.terms, *parts)) if word not in query.stop]
-    of_runs = dict.fromkeys(pair for run in query.unspaced for pair in (pairs(run)[:-1] or [run]))
+    terms: Sequence[str] = _significant(query)
     names = [run for run in query.unspaced if 2 < len(run) <= MAX_NAME_CHARS]
-    more: Sequence[tuple[str, ...]] = [(run,) for run in (*list(of_runs)[:MAX_WORDS], *names)]
+    more: Sequence[tuple[str, ...]] = [(run,) for run in (*_of_runs(query), *names)]
     if not (terms or query.phrases or query.prefixes or more):
         terms, more = query.terms, query.compounds
     found = [_any_form(words, configs) for words in (*((term,) for term in terms), *query.phrases, *more, *query.names)]
     found += [_any_form((prefix,), configs, "*") for prefix in query.prefixes]
     return tuple(dict.fromkeys(found))
+
+
+def single_words(query: Query, configs: Sequence[str] = (ENGLISH,)) -> dict[str, str]:
+    """Return the FTS5 expression of each significant word, pair of characters and prefix (`word*`) of a query."""
+    words = [*_significant(query), *_of_runs(query)]
+    if not (words or query.prefixes):
+        words = [*query.terms, *(word for compound in query.compounds for word in compound)]
+    found = {word: _any_form((word,), configs) for word in words}
+    return found | {f"{prefix}*": _any_form((prefix,), configs, "*") for prefix in query.prefixes}
+
+
+def _significant(query: Query) -> list[str]:
+    parts = [word for words in query.compounds for word in words if len(word) > 1]
+    return [word for word in dict.fromkeys((*query.terms, *parts)) if word not in query.stop]
+
+
+def _of_runs(query: Query) -> list[str]:
+    return list(dict.fromkeys(pair for run in query.unspaced for pair in (pairs(run)[:-1] or [run])))[:MAX_WORDS]
 
 
 def _any_form(words: Sequence[str], configs: Sequence[str], star: str = "") -> str:

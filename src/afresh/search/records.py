@@ -1,6 +1,6 @@
 """Records of search requests, matches and vectors."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -104,6 +104,13 @@ class ChunkVectors(NamedTuple):
         """Return the mean vector of these chunks; None if they have no vectors here."""
         places = [at for at, chunk in enumerate(self.chunks) if chunk in chunks]
         return self.rows[places].mean(axis=0, keepdims=True) if places else None
+
+
+class WordCounts(NamedTuple):
+    """How many texts contain each word of a query, and how many texts there are."""
+
+    counts: Mapping[str, int]
+    texts: int
 
 
 class FoundPassage(NamedTuple):

@@ -14,7 +14,16 @@ from afresh.ports import Embedder
 from afresh.search.highlight import QueryWords
 from afresh.search.query import parse, words_of
 from afresh.search.ranking import FAST, FAST_MEANING, LEADERS, MEANING, PULL, fuse, title_bonus
-from afresh.search.records import ChunkMatch, ChunkVectors, FoundPassage, SearchMode, SearchRequest
+from afresh.search.records import (
+    ChunkMatch,
+    ChunkVectors,
+    FoundPassage,
+    SearchMode,
+    SearchRequest,
+    VectorMatches,
+    WordCounts,
+)
+from afresh.search.relevance import FEW, GOOD, is_calibrated, relevance, share_held, words_held
 from afresh.search.snippet import context_of, snippet_of
 from afresh.store.store import Store
 
@@ -50,12 +59,15 @@ async def answer(
         all_notes.append(f"{NO_PHRASE}; showing other results" if shows_others else NO_PHRASE)
         asked = replace(asked, query=asked.query.translate(NO_QUOTES) if shows_others else "")
     try:
-        passages = await _passages(store, asked, embedder, held)
+        passages, near = await _passages(store, asked, embedder, held)
     except EmbedError as error:  # no query vector, or one that cannot be compared
         all_notes.append(f"keyword search only: {error}")
-        passages = await _passages(store, asked, None, held)
+        passages, near = await _passages(store, asked, None, held)
+    model = "" if embedder is None else embedder.model
+    counted = None if held else await store.search.word_counts(asked.query.translate(NO_QUOTES))
     words = QueryWords(words_of(asked.query))
-    pages = {passage.page for passage, _ in passages} if context else ()
+    weak, displayed = _displayed(passages, counted, near, model, words)
+    pages = {passage.page for passage, *_ in displayed} if context else ()
     chunks = await store.search.page_chunks(list(pages)) if pages else {}
     hits = [
         replace(
@@ -63,10 +75,40 @@ async def answer(
             text=snippet_of(passage.content, words) if passage.content else "",
             score=round(score, 6),
             context=context_of(chunks[passage.page], passage.order) if context and passage.content else None,
+            relevance=round(worth, 4),
+            weak=weak,
         )
-        for passage, score in passages
+        for passage, score, worth in displayed
     ]
     return SearchAnswer(hits=tuple(hits), notes=tuple(all_notes))
+
+
+def _displayed(
+    passages: Sequence[ScoredPassage], counted: WordCounts | None, near: VectorMatches, model: str, words: QueryWords
+) -> tuple[bool, list[tuple[FoundPassage, float, float]]]:
+    """Return whether no passage is a good match, and the passages to show, with their scores and relevance.
+
+    Without `counted`, all passages contain the quoted phrases. If none contains a word of the query, only a few are
+    shown: those nearest by meaning. Otherwise, those without words and similarity are left out.
+    """
+    likeness = dict(near.chunks) if is_calibrated(model) else {}
+    shares = [1.0 if counted is None else _share(passage, counted, words) for passage, _ in passages]
+    found = [
+        (passage, score, relevance(share, likeness.get(passage.chunk, near.mean) - near.mean))
+        for (passage, score), share in zip(passages, shares, strict=True)
+    ]
+    weak = max((worth for *_, worth in found), default=0.0) < GOOD
+    if weak and not any(shares):
+        return True, [each for each in found if each[1] > 0.0][:FEW]
+    return weak, [each for each in found if each[2] > 0.0 or (each[1] > 0.0 and not likeness)]
+
+
+def _share(passage: FoundPassage, counted: WordCounts, words: QueryWords) -> float:
+    known = [word for word, count in counted.counts.items() if count]
+    if passage.content is None:  # not stored, so it cannot be read again
+        return share_held(counted, known)
+    texts = "\n".join((passage.hit.title, *passage.hit.path)), passage.content.strip("\n")  # as in a snippet
+    return share_held(counted, words_held(known, texts, passage.hit.language, words))
 
 
 def older_pages(hits: Sequence[SearchHit], since: datetime) -> dict[str, list[ListedUrl]]:
@@ -96,23 +138,27 @@ async def _phrase_matches(store: Store, asked: SearchRequest) -> Sequence[ChunkM
 
 async def _rank(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
-) -> Sequence[ChunkMatch]:
+) -> tuple[Sequence[ChunkMatch], VectorMatches]:
+    """Return the chunks, best first, and how similar they are to the query."""
     if held and embedder is not None:
         vector = await embedder.embed_query(asked.query)
         vectors = await store.vectors.of_chunks(embedder.model, [match.chunk for match in held])
-        return fuse(held, vectors.likeness(vector))
+        near = vectors.likeness(vector)
+        return fuse(held, near), near
     if held:
-        return held
+        return held, VectorMatches()
     if embedder is None:
         words = asked.mode is not SearchMode.VECTOR
-        return await store.search.matches(asked.query, asked.within, _width(asked)) if words else ()
+        found = await store.search.matches(asked.query, asked.within, _width(asked)) if words else ()
+        return found, VectorMatches()
     if asked.mode is SearchMode.VECTOR:
-        vector, near = await _nearest(store, asked, embedder)
-        return near.likeness(vector).chunks
+        vector, vectors = await _nearest(store, asked, embedder)
+        near = vectors.likeness(vector)
+        return near.chunks, near
     return await _fused(store, asked, embedder)
 
 
-async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequence[ChunkMatch]:
+async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> tuple[Sequence[ChunkMatch], VectorMatches]:
     """Return matches by words and vectors, ranked twice: the second time with the query moved to the best chunks."""
 
     async def scored_nearest() -> tuple["Matrix", ChunkVectors, Sequence[ChunkMatch]]:
@@ -126,11 +172,12 @@ async def _fused(store: Store, asked: SearchRequest, embedder: Embedder) -> Sequ
     others = {match.chunk for match in found}.difference(near.chunks)
     vectors = near.plus(await store.vectors.of_chunks(model, list(others)))
     meaning = FAST_MEANING if model.startswith(FAST) else MEANING
-    first = fuse(matches, vectors.likeness(vector), meaning)
+    likeness = vectors.likeness(vector)
+    first = fuse(matches, likeness, meaning)
     middle = vectors.mean_of({match.chunk for match in first[:LEADERS]})
     if middle is None:
-        return first
-    return fuse(matches, vectors.likeness(_move_towards(vector, middle)), meaning)
+        return first, likeness
+    return fuse(matches, vectors.likeness(_move_towards(vector, middle)), meaning), likeness
 
 
 async def _nearest(store: Store, asked: SearchRequest, embedder: Embedder) -> tuple["Matrix", ChunkVectors]:
@@ -153,19 +200,19 @@ def _width(asked: SearchRequest) -> int:
 
 async def _passages(
     store: Store, asked: SearchRequest, embedder: Embedder | None, held: Sequence[ChunkMatch] | None
-) -> list[ScoredPassage]:
-    """Return the passages to show; rank again if a page was chunked again between ranking and reading.
+) -> tuple[list[ScoredPassage], VectorMatches]:
+    """Return the passages and similarities; rank again if a page was chunked again between ranking and reading.
 
     `held` are the chunks that contain the quoted phrases. If there is at least one, only the chunks in `held` are
     ranked; if `held` is empty or None, all chunks are searched.
     """
     for _ in range(TRIES):
-        ranked = await _rank(store, asked, embedder, held)
+        ranked, near = await _rank(store, asked, embedder, held)
         found, all_there = await _best_of_each_page(store, ranked, asked)
         if all_there:
             break
         held = await _phrase_matches(store, asked)
-    return found
+    return found, near
 
 
 async def _best_of_each_page(

@@ -104,7 +104,8 @@ class SearchService(Service):
         for question in questions:
             if self._stopping.is_set():
                 break
-            asked.append((question, (await self.search(question.query, within=within, mode=mode, limit=DEPTH)).hits))
+            found = await self.search(question.query, within=within, mode=mode, limit=DEPTH)
+            asked.append((question, found.hits if question.pages or not found.weak else ()))
             listener(MaintenanceProgress(what="questions", done=len(asked), of=len(questions), task="eval"))
         return summarize(asked, self._clock())
 

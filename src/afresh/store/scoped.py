@@ -18,7 +18,7 @@ from afresh.model.records import Page, PageId, Run, RunId, Source, SourceId
 from afresh.model.reports import PageView
 from afresh.schedule.due import DueCounts
 from afresh.schedule.rules import ScheduledRun
-from afresh.search.records import SearchFilter
+from afresh.search.records import SearchFilter, WordCounts
 from afresh.store.links import LinkRepository
 from afresh.store.pages import PageRepository
 from afresh.store.repository import Repository
@@ -30,6 +30,7 @@ from afresh.store.store import Store
 
 Class = TypeVar("Class", bound=type[Repository])
 R = TypeVar("R", bound=Repository)
+Own = tuple[str, Callable[..., Any]]  # name of a method, and the method
 
 
 class VisibleSources:
@@ -229,8 +230,13 @@ class ScopedStats(_Scoped, StatsRepository):
 
 
 @cache
-def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = ()) -> Any:
-    return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), {}))
+def _class_with(cls: Any, *names: str, narrowed: tuple[str, ...] = (), own: tuple[Own, ...] = ()) -> Any:
+    return opens(*names, narrowed=narrowed)(type(f"Scoped{cls.__name__}", (_Scoped, cls), dict(own)))
+
+
+async def _equal_counts(self: _Scoped, query: str) -> WordCounts:
+    """Return equal counts for all words of a query: the real ones would tell what other sources contain."""
+    return WordCounts(dict.fromkeys((await self._inner.word_counts(query)).counts, 1), 1)
 
 
 class ScopedStore(Store):
@@ -239,9 +245,9 @@ class ScopedStore(Store):
     def __init__(self, store: Store, allowed: Permissions) -> None:
         visible = VisibleSources(store.sources, allowed)
 
-        def only(inner: R, *names: str, narrowed: tuple[str, ...] = ()) -> R:
+        def only(inner: R, *names: str, narrowed: tuple[str, ...] = (), own: tuple[Own, ...] = ()) -> R:
             cls: Any = type(inner)
-            made: R = _class_with(cls, *names, narrowed=narrowed)(inner, visible)
+            made: R = _class_with(cls, *names, narrowed=narrowed, own=own)(inner, visible)
             return made
 
         self.url = store.url
@@ -257,7 +263,8 @@ class ScopedStore(Store):
         self.visits = only(store.visits)
         self.due = only(store.due, "waiting", "next_checks", "backing_off")
         self.schedules = ScopedSchedules(store.schedules, visible)
-        self.search = only(store.search, "scores", "passages", "page_chunks", narrowed=("matches",))
+        searching = "scores", "passages", "page_chunks"
+        self.search = only(store.search, *searching, narrowed=("matches",), own=(("word_counts", _equal_counts),))
         self.vectors = only(store.vectors, "of_chunks", "serving_model", narrowed=("nearest",))
         self.vectors.no_vectors = store.vectors.no_vectors
         self.chunks = only(store.chunks)

@@ -11,8 +11,8 @@ from afresh.dataclass import dataclass, field
 from afresh.model.fetch import Chunk
 from afresh.model.records import PageId
 from afresh.model.reports import SearchHit
-from afresh.search.query import ROOM, Query, alternatives, expressions, parse, phrases_of, scoring
-from afresh.search.records import ChunkMatch, FoundPassage, SearchFilter
+from afresh.search.query import ROOM, Query, alternatives, expressions, parse, phrases_of, scoring, single_words
+from afresh.search.records import ChunkMatch, FoundPassage, SearchFilter, WordCounts
 from afresh.search.stemming import ENGLISH, SIMPLE, search_config
 from afresh.store.dialect import Row, Transaction
 from afresh.store.records import record, times_of
@@ -84,6 +84,16 @@ class IndexStats:
             if own and (asked := alternatives(parsed, own)):
                 yield table, own, parsed, asked
 
+    def counts_of(self, query: str) -> dict[str, int] | None:
+        """Return how many texts contain each word of a query; None if not all are counted yet."""
+        found: dict[str, int] = {}
+        for table, own, parsed, _ in self.queries(query, None):
+            for word, expression in single_words(parsed, own).items():
+                if (table, expression) not in self.match_counts:
+                    return None
+                found[word] = found.get(word, 0) + self.match_counts[table, expression].number
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class FtsTable:
@@ -127,6 +137,10 @@ class FtsTable:
         """Run a search statement for each set of parameters and return the rows; only PostgreSQL needs `among`."""
         del among  # SQLite weights the words itself
         return await self.tx.each(statement, asked)
+
+    async def count(self, expressions: Sequence[str]) -> None:
+        """Cache how many texts match each expression."""
+        await self._counts(expressions, 2 * ROOM)
 
     async def _scored(
         self, expressions: Sequence[str], alternatives: Sequence[str], limit: int, rest: float = inf
@@ -188,6 +202,18 @@ class SearchRepository(Repository):
                 found += await self.table(tx, table, IndexSubset(), known).scores(asked, chunks)
         return found
 
+    async def word_counts(self, query: str) -> WordCounts:
+        """Return how many texts contain each word of a query; after `matches`, this needs no transaction."""
+        known = self.caches.known
+        counts = known.counts_of(query) if known else None
+        if known is None or counts is None:
+            async with self.db.read() as tx:
+                known = await self._renewed_known(tx)
+                for table, own, parsed, _ in known.queries(query, None):
+                    await self.table(tx, table, IndexSubset(), known).count(list(single_words(parsed, own).values()))
+            counts = known.counts_of(query) or {}
+        return WordCounts(counts, max(known.text_count or known.newest_chunk, *counts.values(), 0))
+
     async def _subset(self, tx: Transaction, within: SearchFilter, known: IndexStats) -> IndexSubset:
         """Return the part of the index that a filter selects; cache it if the filter names only sources."""
         if not within:
@@ -242,8 +268,9 @@ def _passage(row: Row, addresses: Mapping[tuple[int, str], Sequence[str]]) -> Fo
     others = [url for url in addresses[row["source_id"], row["content_hash"]] if url != row["url"]]
     _, seen_at, checked_at = times_of(row)
     own = {"path": tuple(json.loads(row["metadata"])["path"]), "also_at": tuple(others[:MAX_OTHER_URLS])}
+    found = {"text": "", "score": 0.0, "context": None, "relevance": 0.0, "weak": False}
     times = {"checked_at": checked_at, "seen_at": seen_at}
-    return record(FoundPassage, row, hit=record(SearchHit, row, text="", score=0.0, context=None, **times, **own))
+    return record(FoundPassage, row, hit=record(SearchHit, row, **found, **times, **own))
 
 
 async def pages_within(tx: Transaction, within: SearchFilter) -> Sequence[Row]:

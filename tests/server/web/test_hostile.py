@@ -125,6 +125,7 @@ def parts(texts: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     ]
     hits = tuple(
         SearchHit(
+            weak=True,
             url=text,
             title=text,
             text=f"\x02{text}\x03",

@@ -19,10 +19,11 @@ Length = Annotated[str | None, Query(max_length=40, description="A duration such
 
 
 class Found(BaseModel):
-    """The best hits, notes about them, and the cursor for the next hits."""
+    """The best hits, notes about them, whether none is a good match, and the cursor for the next hits."""
 
     hits: list[SearchHit]
     notes: list[str]
+    weak: bool = False
     next: str | None = None
 
 
@@ -77,4 +78,5 @@ async def search(
     )
     new = parts.new(found.hits)
     notes = [*found.notes, *((FROM_OTHER_SITE,) if ignores_age else ())]
-    return ctx.reply({"hits": new[:limit], "notes": notes, "next": parts.cursor(new[:limit], new)})
+    answer = {"hits": new[:limit], "notes": notes, "weak": found.weak, "next": parts.cursor(new[:limit], new)}
+    return ctx.reply(answer)

@@ -115,6 +115,7 @@ class Passage(BaseModel):
     path: list[str] = Field(description="The headings above the passage, outermost first")
     language: str | None
     score: float
+    relevance: float = Field(description="How well it fits, from 0 to 1, comparable between queries")
     checked_at: datetime | None = Field(description="When the page was last checked")
     changed_at: datetime | None = Field(description="When its content last changed")
     text: str = Field(description="The passage, framed as data")
@@ -125,6 +126,7 @@ class Passages(Marked):
 
     results: list[Passage]
     notes: list[str] = []
+    weak: bool = Field(False, description="Whether no passage is a good match")
     nextCursor: str | None = None
 
 

@@ -137,10 +137,11 @@ def _passages(found: SearchAnswer, parts: AnswerParts, limit: int) -> CallToolRe
     results = answers.fitting(map(passage_of, new[:limit]), lambda each: each.text, answers.MAX_TEXT_BYTES)
     more = parts.cursor(new[: len(results)], new)
     notes = [answers.one_line(note) for note in found.notes]
-    lines = [*notes, *(f"\n{label_of(each.library, each.version)}\n{each.text}" for each in results)]
+    weak = ["no good match for this query; nearest by meaning:"] if found.weak and results else []
+    lines = [*notes, *weak, *(f"\n{label_of(each.library, each.version)}\n{each.text}" for each in results)]
     if not results:
         lines.append("No more results." if parts.has_begun else "No results. Try other words.")
-    return answers.make_result(answers.Passages(results=results, notes=notes, nextCursor=more), lines)
+    return answers.make_result(answers.Passages(results=results, notes=notes, weak=found.weak, nextCursor=more), lines)
 
 
 def passage_of(hit: SearchHit) -> answers.Passage:
