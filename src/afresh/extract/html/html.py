@@ -21,8 +21,7 @@ from afresh.urls.canonical import canonical, domain_of
 DEEPEST = 400  # nesting of one kind of element; the converter fails at 1,024 levels in total
 SHALLOW_TAGS = 2 * DEEPEST  # a page with fewer tags cannot be nested too deeply
 PIECE_CHARS = 4_096
-LITTLE = 500  # a page with less text may be hidden until a script shows it
-MUCH_MORE = 10  # how many times the text has to be longer with hidden text, so that this is the content
+LITTLE = 500  # characters: a shorter `noscript` only asks to enable scripts
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _NEVER_NEST = frozenset((
@@ -94,18 +93,19 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
     noisy = not head.generator.startswith(tuple(GENERATORS))
     del tree, page, scripts  # a tree takes ten times the memory of its page, and conversion needs as much
     markdown = render(content, base, noisy=noisy)
-    if len(markdown) < LITTLE and not body.rendered and (dropped.by_styles or b"<noscript" in lower_html):
+    if not any(map(str.isalnum, markdown)) and (dropped.by_styles or b"<noscript" in lower_html):
+        # scripts make the page, and `noscript` has its text; or the page is hidden until a script shows it
         for unhidden in (False, True) if dropped.by_styles else (False,):
             tree = LexborHTMLParser(flatten(html, tag_count))
-            if not unhidden:  # scripts make the page, and `noscript` has its text
+            if not unhidden:
                 tree.unwrap_tags(["noscript"])
                 drop_hidden(tree, lower_html, rare, rendered=False)
             new_heading, content = _content(tree, lower_html, head, body.url)
             whole = render(content, base, noisy=noisy)
-            is_only = unhidden and not any(map(str.isalnum, markdown))
-            if is_only or len(whole) > max(LITTLE, MUCH_MORE * len(markdown)):
+            if unhidden or len(whole) > LITTLE:
                 seen, seen_clicked = (links, clicked) if unhidden else (seen, seen_clicked)
                 heading, markdown = new_heading, whole
+                break
     links = seen
     if hidden := (*seen_clicked, *in_data):
         named = canonical(head.canonical, base) if head.canonical else None
