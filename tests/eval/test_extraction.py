@@ -5,9 +5,12 @@ The pages are of our own making; they imitate the structure of generators and si
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
+from eval.extraction import PAGES as LABELLED
+from eval.extraction import Scored, scored
 
 from afresh.extract import extract
 from afresh.model.fetch import Body, Document
@@ -17,6 +20,12 @@ EXPECTED: dict[str, dict[str, Any]] = json.loads((PAGES / "expected.json").read_
 
 KEPT_FLOOR = 1.0  # share of phrases of the content that are in the Markdown, in the form they must have
 DROPPED_FLOOR = 1.0  # share of phrases of the boilerplate that are not
+
+F1_FLOORS = {  # of the labelled pages of the web, by type
+    "article": 0.935, "documentation": 0.94, "service": 0.88, "forum": 0.77, "listing": 0.70, "collection": 0.685,
+    "product": 0.62,
+}  # fmt: skip
+F1_FLOOR, PRECISION_FLOOR = 0.84, 0.825
 
 
 def read(name: str) -> Document:
@@ -68,3 +77,15 @@ def test_links_of_the_whole_page_are_found(name: str) -> None:
     """Boilerplate is left out of the text, but its links are followed."""
     assert len(DOCUMENTS[name].links) >= 3 or name == "javadoc"
     assert all(link.url.startswith("http") and "#" not in link.url for link in DOCUMENTS[name].links)
+
+
+def test_labelled_pages_of_the_web_are_read_as_well_as_before(shared: Path) -> None:
+    found = [*scored(shared / "data" / LABELLED.parent.name / LABELLED.name, apart=False)]
+    found += scored(shared / "data" / LABELLED.parent.name / LABELLED.name, apart=True)
+    assert fmean(each.f1 for each in found) >= F1_FLOOR
+    assert fmean(each.precision for each in found) >= PRECISION_FLOOR
+    by_type: dict[str, list[Scored]] = {}
+    for each in found:
+        by_type.setdefault(each.type, []).append(each)
+    means = {kind: fmean(each.f1 for each in some) for kind, some in by_type.items()}
+    assert not {kind: mean for kind, mean in means.items() if mean < F1_FLOORS[kind]}

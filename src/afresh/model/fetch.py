@@ -10,7 +10,7 @@ from afresh.text.plain import without_targets
 # Versions of the code that turns a body into indexed content; increase one whenever its output changes. A page is read
 # again if its reading recipe changed. If only the chunker changed, chunks are made again from the stored text; if only
 # the model changed, vectors are made again (`afresh reindex`).
-READING = "html-7+markdown-2+text-2+pdf-1+office-1+epub-1+notebook-1+data-1+rst-2+asciidoc-2+code-1"
+READING = "html-8+markdown-2+text-2+pdf-1+office-1+epub-1+notebook-1+data-1+rst-2+asciidoc-2+code-1"
 CHUNKER = "markdown-4"  # includes the analysis of words
 
 

@@ -225,6 +225,7 @@ class Selector(NamedTuple):
     compounds: tuple[Compound, ...]
     specificity: tuple[int, int, int]
     doubtful: bool = False  # has unsupported parts; matches all elements that a browser matches, and maybe more
+    outer_keys: frozenset[str] = frozenset()  # each is a key of some ancestor of every matching element
 
     @property
     def keys(self) -> frozenset[str]:
@@ -269,7 +270,9 @@ def parse_selector(text: str, depth: int = 0) -> Selector | None:
     classes = sum(len(each.classes) + len(each.attributes) + len(each.places) for each in compounds)
     tags = sum(each.tag not in (None, "*") for each in compounds)
     ids, classes, tags = map(sum, zip((ids, classes, tags), *reader.inner, strict=True))
-    return Selector(tuple(compounds), (ids, classes, tags), reader.doubtful)
+    upwards = all(each.combinator in ("", " ", ">") for each in compounds)
+    outer_keys = frozenset(each.key for each in compounds[:-1] if each.key != "*") if upwards else frozenset[str]()
+    return Selector(tuple(compounds), (ids, classes, tags), reader.doubtful, outer_keys)
 
 
 class _Reader:

@@ -20,6 +20,7 @@ from afresh.extract.html.visibility import Colour, HiddenBy, Style, hidden_by, i
 MAX_CSS_CHARS = 3_000_000  # in all `<style>` elements of a page
 MAX_SELECTORS = 60_000  # selectors of rules with a property in `_PROPERTIES`
 MAX_STEPS = 100_000  # comparisons of an element with a selector, per page
+MAX_NESTED_VARIABLES = 3
 MAX_EXPANDED_CHARS = 4_000  # length of a value with its variables replaced
 
 _PROPERTIES = frozenset((
@@ -61,11 +62,13 @@ class PageStyles:
         self._tree = tree
         self._count = 0
         self._by_key: dict[str, list[_Rule]] = defaultdict(list)
+        self._variables: dict[str, list[_Rule]] = defaultdict(list)
         self._hiding: set[str] = set()  # keys of rules that may hide elements
         self._sure: dict[str, tuple[Declaration, ...]] = {}  # class or id → declarations that hide elements
         self._inline: dict[str, tuple[Declaration, ...]] = {}
         self._known: dict[int, Style] = {}
         self._elements: dict[int, ElementFeatures] = {}
+        self._around: dict[int, frozenset[str]] = {}
         self._root: dict[str, str] = {}
         self._steps_left = MAX_STEPS
         self.is_cut = False  # the styles exceed a limit, so some hidden text may count as visible
@@ -113,8 +116,13 @@ class PageStyles:
                     continue
                 # A selector with unsupported parts may hide elements, but never makes hidden ones visible.
                 declarations = sure if selector.doubtful else matter
+                plain = tuple(each for each in declarations if not each.name.startswith("--"))
+                variables = tuple(each for each in declarations if each.name.startswith("--"))
                 for key in keys:
-                    self._by_key[key].append((selector, declarations, self._count))
+                    if plain:
+                        self._by_key[key].append((selector, plain, self._count))
+                    if variables:
+                        self._variables[key].append((selector, variables, self._count))
                     if sure and key[0] in "#.":
                         self._sure.setdefault(key, sure)
                 self._hiding |= keys if hides else set()
@@ -124,21 +132,52 @@ class PageStyles:
     def _compute(self, node: LexborNode) -> Style:
         held: dict[str, tuple[_Rank, str]] = {}
         element = ElementFeatures.of(node)
+        self._apply(self._by_key, held, element, node)
+        if style := element.attributes.get("style"):
+            if style not in self._inline:
+                self._inline[style] = _that_matter(css.parse_declarations(style))
+            _lay(held, self._inline[style], (True, (0, 0, 0), 0))
+        if any("var(" in value for _, value in held.values()):
+            self._apply(self._variables, held, element, node)
+            return self._with_variables({name: value for name, (_, value) in held.items()})
+        return {name: value for name, (_, value) in held.items()}
+
+    def _apply(
+        self,
+        rules: dict[str, list[_Rule]],
+        held: dict[str, tuple[_Rank, str]],
+        element: ElementFeatures,
+        node: LexborNode,
+    ) -> None:
+        """Set in `held` what the rules that match an element declare."""
         try:
-            for key in _keys(element) if self._by_key else ():
-                for selector, declarations, order in self._by_key.get(key, ()):
-                    if matches(selector, node, self._features):
+            for key in _keys(element) if rules else ():
+                for selector, declarations, order in rules.get(key, ()):
+                    if self._may_match(selector, node) and matches(selector, node, self._features):
                         _lay(held, declarations, (False, selector.specificity, order))
         except _NoStepsLeftError:  # from now on, apply every declaration for a class or id that hides elements
             self.is_cut = True
             for key in _keys(element):
                 _lay(held, self._sure.get(key, ()), (False, (1_000, 0, 0), 0))
-        if style := element.attributes.get("style"):
-            if style not in self._inline:
-                self._inline[style] = _that_matter(css.parse_declarations(style))
-            _lay(held, self._inline[style], (True, (0, 0, 0), 0))
-        values = {name: value for name, (_, value) in held.items()}
-        return self._with_variables(values) if any("var(" in value for value in values.values()) else values
+
+    def _may_match(self, selector: Selector, node: LexborNode) -> bool:
+        """Return False if no ancestor of an element has a name that the selector needs there."""
+        needed = selector.outer_keys
+        parent = node.parent if needed else None
+        return parent is None or needed <= self._keys_around(parent)
+
+    def _keys_around(self, node: LexborNode) -> frozenset[str]:
+        """Return the keys of an element and its ancestors."""
+        new: list[LexborNode] = []
+        found = frozenset[str]()
+        for here in around(node):
+            if here.mem_id in self._around:
+                found = self._around[here.mem_id]
+                break
+            new.append(here)
+        for here in reversed(new):
+            found = self._around[here.mem_id] = found.union(_keys(ElementFeatures.of(here)))
+        return found
 
     def _features(self, node: LexborNode) -> ElementFeatures:
         self._steps_left -= 1
@@ -150,11 +189,13 @@ class PageStyles:
         return found
 
     def _with_variables(self, values: dict[str, str]) -> dict[str, str]:
-        known = {**self._root, **values}
-        for _ in range(3):
-            for name, value in values.items():
-                whole = _VARIABLE.sub(lambda found: known.get(found[1], found[2] or ""), value)
-                values[name] = whole[:MAX_EXPANDED_CHARS].strip()
+        def value_of(found: re.Match[str]) -> str:
+            return values.get(found[1], self._root.get(found[1], found[2] or ""))
+
+        for name, value in values.items():
+            if "var(" in value and not name.startswith("--"):
+                for _ in range(MAX_NESTED_VARIABLES):
+                    values[name] = _VARIABLE.sub(value_of, values[name])[:MAX_EXPANDED_CHARS].strip()
         return values
 
 

@@ -11,7 +11,7 @@ from afresh.extract.html.head import Head, choose_title, foreign_canonical, one_
 from afresh.extract.html.hidden_links import LINK_ATTRIBUTES, HiddenLink, LinkPage, hidden_links, scripts_of
 from afresh.extract.html.hidden_text import NEVER_VISIBLE, drop_hidden
 from afresh.extract.html.login_forms import find_login
-from afresh.extract.html.main_content import drop_tools, find_main, lower_html_of
+from afresh.extract.html.main_content import GENERATORS, drop_tools, find_main, lower_html_of
 from afresh.extract.html.markdown import render, tidy
 from afresh.extract.language import language_of
 from afresh.extract.links import MANY_TAGS, collect_links, with_hidden, with_seen_words
@@ -23,6 +23,7 @@ from afresh.urls.canonical import canonical, domain_of
 DEEPEST = 400  # nesting of one kind of element; the converter fails at 1,024 levels in total
 SHALLOW_TAGS = 2 * DEEPEST  # a page with fewer tags cannot be nested too deeply
 PIECE_CHARS = 4_096
+LITTLE = 500  # characters: a shorter `noscript` only asks to enable scripts
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _NEVER_NEST = frozenset((
@@ -89,12 +90,22 @@ def extract_html(body: Body, *, with_hidden_links: bool = True) -> Document:
         seen = with_seen_words(links, tree, base, tag_count)
         seen_clicked = _with_seen_words(clicked, page)
     heading, content = _content(tree, lower_html, head, body.url)
+    noisy = not head.generator.startswith(tuple(GENERATORS))
     del tree, page, scripts  # a tree takes ten times the memory of its page, and conversion needs as much
-    markdown = render(content, base)
-    if dropped.by_styles and not any(map(str.isalnum, markdown)):  # the page is hidden until a script shows it
-        seen, seen_clicked = links, clicked
-        heading, content = _content(LexborHTMLParser(flatten(html, tag_count)), lower_html, head, body.url)
-        markdown = render(content, base)
+    markdown = render(content, base, noisy=noisy)
+    if not any(map(str.isalnum, markdown)) and (dropped.by_styles or b"<noscript" in lower_html):
+        # scripts make the page, and `noscript` has its text; or the page is hidden until a script shows it
+        for unhidden in (False, True) if dropped.by_styles else (False,):
+            tree = LexborHTMLParser(flatten(html, tag_count))
+            if not unhidden:
+                tree.unwrap_tags(["noscript"])
+                drop_hidden(tree, lower_html, rare, rendered=False)
+            new_heading, content = _content(tree, lower_html, head, body.url)
+            whole = render(content, base, noisy=noisy)
+            if unhidden or len(whole) > LITTLE:
+                seen, seen_clicked = (links, clicked) if unhidden else (seen, seen_clicked)
+                heading, markdown = new_heading, whole
+                break
     links = seen
     if hidden := (*seen_clicked, *in_data):
         named = canonical(head.canonical, base) if head.canonical else None

@@ -1,6 +1,7 @@
 """Convert HTML to Markdown: simplify code, callouts and tables, remove noise, and run the converter."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
@@ -61,16 +62,51 @@ _CODE = re.compile(
 _EMPHASIS = re.compile(r"<(?:em|i|var|cite)(?: [^<>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:em|i|var|cite)>(?![\w*])")
 _STRONG = re.compile(r"<(?:strong|b)(?: [^<>]*)?>([^<&*_\s](?:[^<&*]*[^<&*_\s])?)</(?:strong|b)>(?![\w*])")
 _ANCHOR = re.compile(r"</?a(?: [^<>]*)?>")
+_EMPTY_LINK = re.compile(r"<a(?: [^<>]*)? href=[^<>]*>(?:\s|</?(?:i|b|em|strong|div|p)(?: [^<>]*)?>)*</a>")
 _HEADING = re.compile(r"(<h[1-6][^<>]*>)(.*?)(</h[1-6]>)", re.DOTALL)
 _EMPTY_HEADING = re.compile(r"^#{1,6}[ \t]*$\n?", re.MULTILINE)
 
 
-def render(html: str, base: str) -> str:
-    markdown = converter.convert(_trim(html, base), _options(directory_of(base))).content or ""
+def render(html: str, base: str, *, noisy: bool = False) -> str:
+    """Convert HTML to Markdown; if it is `noisy`, that is not documentation of a known generator, remove repeats."""
+    trimmed = _trim(_EMPTY_LINK.sub(" ", html) if noisy else html, base)
+    markdown = converter.convert(trimmed, _options(directory_of(base))).content or ""
     markdown = _EMPTY_HEADING.sub("", markdown) if "#\n" in markdown or "# \n" in markdown else markdown
     if _MARK in markdown:
         markdown = _MARKED_LINE.sub("", markdown).replace(_MARK, "")
-    return normalise(markdown)
+    return normalise(without_repeats(markdown) if noisy else markdown)
+
+
+SHORT = 1_000  # a text with fewer characters repeats little
+FEW_WORDS = 6
+OFTEN = 3
+MANY_WORDS = 10
+MOST_CODE = 20  # a text with more backticks is documentation, which repeats itself on purpose
+
+_LINE_MARK = re.compile(r"^[\s>]*(?:[-+*] )*")
+_LINKED = re.compile(r"\]\([^()\s]*\)|[\[\]*_`\\]")
+_ONE_NUMBER = re.compile(r"^([^\d\n]*)\d+([^\d\n]*)$")
+_NO_REPEATS = tuple("#|!0123456789")  # headings, tables, images and steps
+
+
+def without_repeats(markdown: str) -> str:
+    """Remove long lines that occurred before, and labels that occur often, such as `Reply` or `Posts: 7`."""
+    if len(markdown) < SHORT or markdown.count("`") > MOST_CODE or "```" in markdown:
+        return markdown
+    lines = markdown.split("\n")
+    plain = [_LINKED.sub("", _LINE_MARK.sub("", line)).strip() for line in lines]
+    texts = ["" if line.lstrip().startswith(_NO_REPEATS) else text for line, text in zip(lines, plain, strict=True)]
+    labels = [_ONE_NUMBER.sub(r"\1 \2", text) for text in texts]
+    counts = Counter(labels)
+    seen: set[str] = set()
+    kept = []
+    for line, text, label in zip(lines, texts, labels, strict=True):
+        words = text.count(" ") + 1
+        is_label = counts[label] >= OFTEN and words <= FEW_WORDS and not text.endswith((".", "?", "!", ":"))
+        if not text or not (is_label or (text in seen and words >= MANY_WORDS)):
+            kept.append(line)
+        seen.add(text)
+    return "\n".join(kept)
 
 
 @lru_cache(maxsize=64)
