@@ -57,7 +57,7 @@ async def test_C1_D22_E14_F25_two_servers_start_a_run_once_sync_after_it_and_wri
                 at = await log.line("run ended", "'source': 'docs'", "'changed': 1")
                 while word("/news") not in copied():
                     at = await log.line("synced", "out", after=at)
-                await log.line("index.txt: kb/files is up to date")
+                await log.line("index.txt: its source kb/files is up to date")
                 assert "Tea" in (tmp_path / "index.txt").read_text("utf-8")
                 for client in (one, two):
                     [view] = (await client.get(f"{API}/schedules"))["items"]
