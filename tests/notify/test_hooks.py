@@ -6,17 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from afresh.notify.incoming import (
-    BadMessage,
-    Push,
-    concerns_git,
-    concerns_github,
-    github_signed,
-    read_push,
-    read_urls,
-    sign,
-    signed,
-)
+from afresh.notify.incoming import BadMessage, Push, concerns_git, concerns_github, read_push, read_urls
+from afresh.notify.signatures import github_signed, sign, signed
 from afresh.sources.git.address import parse_git
 from afresh.sources.github.address import github_address
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from afresh.crawl.judge import RunEnding
+from afresh.crawl.run_verdict import RunEnding
 from afresh.model.records import RunMode, RunState
 from afresh.notify.outbox import MessageState, MessageTarget, OutboxMessage
 from afresh.notify.sender import MessageBody, MessageSender, Outcome

@@ -14,9 +14,9 @@ from tests.fakes.servers import Wire, answer, redirect, serving
 
 from afresh.errors import StoreBusy
 from afresh.kb import KnowledgeBase
-from afresh.notify.incoming import signed
 from afresh.notify.outbox import MessageState
 from afresh.notify.sender import Outcome, WebhookTransport
+from afresh.notify.signatures import signed
 from afresh.store.messages import MessageRepository
 from afresh.store.repository import retried
 from afresh.testing import FrozenClock, TinySite

@@ -23,7 +23,7 @@ from afresh.config.server import AccessSettings, WebhookSettings
 from afresh.errors import ConfigError, StoreDamaged, UsageError
 from afresh.kb import KnowledgeBase
 from afresh.model.records import Policy, RunMode, Source
-from afresh.notify.incoming import sign
+from afresh.notify.signatures import sign
 from afresh.server.app import make_app
 from afresh.server.auth import AuthMiddleware
 from afresh.server.webhooks import WebhookReceiver

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from afresh.crawl.decide import decide
-from afresh.crawl.judge import RunEnding, decide_missing, may_drop
+from afresh.crawl.run_verdict import RunEnding, decide_missing, may_drop
 from afresh.model.fetch import Chunk, Document, Gone, Link, Moved, ReadDocument, Seen, Validators
 from afresh.model.records import (
     Attempt,

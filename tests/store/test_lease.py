@@ -4,7 +4,7 @@ import pytest
 from tests.store.asking import search
 from tests.store.crawler import ManualCrawler, at, read
 
-from afresh.crawl.judge import RunEnding
+from afresh.crawl.run_verdict import RunEnding
 from afresh.errors import RunBusy
 from afresh.model.fetch import Gone, Outcome, Seen
 from afresh.model.records import PageStatus, RunMode, RunState

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.store.crawler import ManualCrawler, at, read
 
-from afresh.crawl.judge import RunEnding
+from afresh.crawl.run_verdict import RunEnding
 from afresh.model.fetch import Failed, Gone, Outcome, Refused, Seen, Validators
 from afresh.model.records import ListedUrl, RunMode, RunState
 from afresh.model.retention import Prunable

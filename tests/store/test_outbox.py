@@ -6,7 +6,7 @@ import pytest
 from tests.store.conftest import Open
 from tests.store.crawler import ManualCrawler, read
 
-from afresh.crawl.judge import RunEnding
+from afresh.crawl.run_verdict import RunEnding
 from afresh.errors import RunBusy
 from afresh.model.records import RunState
 from afresh.notify.outbox import MessageState

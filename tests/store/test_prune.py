@@ -12,7 +12,7 @@ from tests.fakes.state import assert_sound
 from tests.forking import forking
 from tests.store.crawler import ROOT, ManualCrawler, at, read
 
-from afresh.crawl.judge import RunEnding
+from afresh.crawl.run_verdict import RunEnding
 from afresh.model.fetch import Failed, Gone, Moved, NotModified, Outcome, Seen
 from afresh.model.filters import ALL_PAGES
 from afresh.model.records import ChangeKind, PageStatus, RunMode, RunState

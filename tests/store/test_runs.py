@@ -7,7 +7,7 @@ import pytest
 from tests.store.asking import search
 from tests.store.crawler import LIMITS, ROOT, ManualCrawler, at, read
 
-from afresh.crawl.judge import RunEnding
+from afresh.crawl.run_verdict import RunEnding
 from afresh.errors import RunBusy
 from afresh.model.records import ListedUrl, RunMode, RunState, WorkerRecord
 from afresh.model.reports import Workload

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import partial
 
-from afresh.crawl import judge, run_log
+from afresh.crawl import run_log, run_verdict
 from afresh.crawl.context import RunContext
 from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import release_dead_processes
-from afresh.crawl.judge import RunEnding, RunVerdict
-from afresh.crawl.prune import prune_source
 from afresh.crawl.report import dropped_notes, left_out_notes, report_of
+from afresh.crawl.retention import prune_source
+from afresh.crawl.run_verdict import RunEnding, RunVerdict
 from afresh.crawl.seed import fill, is_as_listed
 from afresh.crawl.tools import RunOptions, RunTools
 from afresh.crawl.url_patterns import trap_notes
@@ -154,8 +154,8 @@ async def _judge(context: RunContext, left_waiting: int) -> RunVerdict:
     stopped = context.stopping.is_set()
     if stopped and not context.unfilled:
         stopped = (await tools.store.queue.backlog(run.id)).open > 0
-    verdict = judge.judge(
-        judge.RunEvidence(
+    verdict = run_verdict.judge(
+        run_verdict.RunEvidence(
             unlisted=context.unlisted,
             many_hosts=context.source.kind == LINKS,
             root_failed=await _root_failure(context) if asked_root or not due else None,
@@ -223,12 +223,14 @@ async def _build_ending(context: RunContext, run: Run, verdict: RunVerdict, miss
         heirs = await store.pages.heirs(context.source.id, doomed)
         lost = sum(1 for page in doomed if page.id not in heirs)
         live = await store.pages.live_count(context.source.id) if doomed else 0
-        if judge.exceeds_deletion_limit(live, lost, context.tools.policy, to_one=judge.moved_to_one(doomed)):
+        if run_verdict.exceeds_deletion_limit(
+            live, lost, context.tools.policy, to_one=run_verdict.moved_to_one(doomed)
+        ):
             counts["held"], heirs = len(doomed), {}
             state = RunState.NEEDS_CONFIRMATION
         else:
             dropped = doomed
-            counts |= judge.count_moves(doomed, heirs, run)
+            counts |= run_verdict.count_moves(doomed, heirs, run)
     root = context.moved_root if state in (RunState.COMPLETED, RunState.PARTIAL) else None
     if root is not None:
         context.notes.append(f"the start page moved permanently: {context.source.label} now starts at {root}")
@@ -317,7 +319,7 @@ async def _missing_pages(context: RunContext) -> list[Page]:
         for page in await store.pages.unreached(context.source.id, root, context.rules.max_depth)
         if context.tools.lister.walks(page.url) and await context.tools.web.refusal(page.url) is None
     ]
-    return [judge.decide_missing(page, context.run.id, context.tools.policy) for page in unreached]
+    return [run_verdict.decide_missing(page, context.run.id, context.tools.policy) for page in unreached]
 
 
 async def _deletable_pages(context: RunContext, missing: list[Page]) -> list[Page]:
@@ -329,7 +331,7 @@ async def _deletable_pages(context: RunContext, missing: list[Page]) -> list[Pag
             and target is not PageStatus.ACTIVE
             and context.rules.refusal(page.moved_to, 0) is None
         )
-        if judge.may_drop(page, target, context.run.id) and not waits:
+        if run_verdict.may_drop(page, target, context.run.id) and not waits:
             doomed.append(page)
     return doomed
 

@@ -10,9 +10,9 @@ from afresh.backoff import next_wait
 from afresh.crawl import run_log
 from afresh.crawl.factory import RunToolFactory
 from afresh.crawl.heartbeat import Heartbeat, registered_worker
-from afresh.crawl.judge import RunEnding
 from afresh.crawl.report import report_of
 from afresh.crawl.run import run_source
+from afresh.crawl.run_verdict import RunEnding
 from afresh.crawl.tools import RunOptions, RunTools
 from afresh.crawl.worker import WakeupListener, Worker
 from afresh.dataclass import dataclass, field, replace

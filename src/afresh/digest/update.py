@@ -7,8 +7,8 @@ from typing import Any
 
 from afresh.aio import run_together, wait_event
 from afresh.config.kb import KbPaths, KbSettings
-from afresh.crawl.judge import exceeds_deletion_limit
 from afresh.crawl.run import Runner
+from afresh.crawl.run_verdict import exceeds_deletion_limit
 from afresh.crawl.tools import RunOptions
 from afresh.dataclass import dataclass, field, replace
 from afresh.digest.cache import Cache, FileRecord, Record, SeenCache, UrlRecord

@@ -23,8 +23,8 @@ from afresh.crawl.report import report_of
 from afresh.dataclass import dataclass
 from afresh.errors import ApiError, ApiTimeout
 from afresh.notify import outbox
-from afresh.notify.incoming import sign
 from afresh.notify.outbox import MessageState, MessageTarget, OutboxMessage
+from afresh.notify.signatures import sign
 from afresh.ops.processes import wait_for_exit
 from afresh.ports import Clock, HttpApi
 from afresh.sources.web.client import not_allowed

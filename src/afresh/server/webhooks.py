@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from afresh.config.server import GITHUB, AccessSettings, WebhookSettings
 from afresh.dataclass import asdict
 from afresh.errors import AfreshError, UsageError
-from afresh.notify import incoming
+from afresh.notify import incoming, signatures
 from afresh.ports import Clock
 from afresh.server.asgi import RequestRefused, refuse, value
 from afresh.server.auth import HOOKS
@@ -62,20 +62,20 @@ class WebhookReceiver:
             return await self._from_github(scope, receive, hook)
         message = value(scope, b"webhook-id")
         timestamp, header = value(scope, b"webhook-timestamp"), value(scope, b"webhook-signature")
-        if not incoming.may_be_signed(message, timestamp, header, self._clock()):
+        if not signatures.may_be_signed(message, timestamp, header, self._clock()):
             raise RequestRefused(401, UNSIGNED)
         body = await self._read_body(scope, receive)
-        if not incoming.signed(hook.secret, message, timestamp, body, header, self._clock()):
+        if not signatures.signed(hook.secret, message, timestamp, body, header, self._clock()):
             raise RequestRefused(401, UNSIGNED)
         urls = _read(incoming.read_urls, _json(body))
         return await self._service.receive_urls(name, _checked_id(message), urls, hook.concerns)
 
     async def _from_github(self, scope: Scope, receive: Receive, hook: WebhookSettings) -> incoming.ReceivedMessage:
         header = value(scope, b"x-hub-signature-256")
-        if not incoming.may_be_signed_by_github(header):
+        if not signatures.may_be_signed_by_github(header):
             raise RequestRefused(401, UNSIGNED)
         body = await self._read_body(scope, receive)
-        if not incoming.github_signed(hook.secret, body, header):
+        if not signatures.github_signed(hook.secret, body, header):
             raise RequestRefused(401, UNSIGNED)
         content, event = _json(body), value(scope, b"x-github-event") or ""
         delivery = _checked_id(value(scope, b"x-github-delivery"))

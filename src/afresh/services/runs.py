@@ -7,9 +7,9 @@ from typing import TypedDict, Unpack
 
 from afresh.aio import gather_limited, wait_event
 from afresh.crawl.factory import settings_or_none
-from afresh.crawl.judge import RunEnding, count_moves, may_drop
 from afresh.crawl.report import report_of
 from afresh.crawl.run import Runner
+from afresh.crawl.run_verdict import RunEnding, count_moves, may_drop
 from afresh.crawl.tools import RunOptions
 from afresh.crawl.worker_pool import MAX_RUNS, WorkerPool
 from afresh.dataclass import replace

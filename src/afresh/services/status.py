@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from afresh.aio import wait_event
 from afresh.crawl.factory import settings_problem
 from afresh.crawl.heartbeat import LiveWorkers
-from afresh.crawl.prune import StorePruner
+from afresh.crawl.retention import StorePruner
 from afresh.dataclass import asdict, dataclass, field, replace
 from afresh.errors import AfreshError, StoreUnavailable
 from afresh.events import Listener, ignore

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 
-from afresh.crawl.judge import RunEnding
+from afresh.crawl.run_verdict import RunEnding
 from afresh.errors import RunBusy
 from afresh.model.filters import PageFilter
 from afresh.model.records import PageId, PageStatus, Run, RunId, RunMode, RunState, SourceId

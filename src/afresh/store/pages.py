@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from afresh.crawl.judge import final_status, pair_moves
 from afresh.crawl.plausibility import SAME
+from afresh.crawl.run_verdict import final_status, pair_moves
 from afresh.dataclass import replace
 from afresh.model.fetch import Document
 from afresh.model.filters import LIVE_PAGES, PageFilter, Sources

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import Literal
 
-from afresh.crawl.judge import by_reason, keeps_links
+from afresh.crawl.run_verdict import by_reason, keeps_links
 from afresh.model.records import ChangeKind, Page, PageId, PageStatus, RunId, SourceId
 from afresh.model.retention import REMOVED, Prunable, PruneCounts
 from afresh.store.content import change_row

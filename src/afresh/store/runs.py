@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from afresh.crawl.judge import RunEnding
+from afresh.crawl.run_verdict import RunEnding
 from afresh.digest.records import KINDS
 from afresh.errors import RunBusy
 from afresh.model.filters import Sources

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests import transitions
 from tests.strategies import brakes, held_pages, law
 
-from afresh.crawl.judge import RunEvidence, decide_missing, exceeds_deletion_limit, final_status, judge, may_drop
+from afresh.crawl.run_verdict import RunEvidence, decide_missing, exceeds_deletion_limit, final_status, judge, may_drop
 from afresh.model.records import Page, PageId, PageStatus, Policy, RunId, RunState, SourceId
 
 
