@@ -187,7 +187,7 @@ async def test_a_refresh_beside_it_gives_new_text_the_model_that_answers_and_the
         await asyncio.gather(*came)
         found = await kb.search.search("Zebras graze", mode="vector", limit=1)
         assert [hit.url for hit in found.hits] == [tiny.at("/p3")]
-        assert len(await by_meaning(kb)) == PAGES + 2
+        assert len(await by_meaning(kb, "This page speaks of little, but zebras graze here")) == PAGES + 2
     assert {times(api)[text] for text in times(api) if "speaks" in text or "graze here" in text} == {1}
     assert_sound(store)
 
@@ -244,7 +244,7 @@ async def test_one_source_alone_says_that_others_miss_vectors(
             )
             assert report.serving is not None
             assert report.serving.startswith(FAST)
-            assert len(await by_meaning(kb)) == PAGES + 2, "the old index answers"
+            assert len(await by_meaning(kb, "This page speaks of little, but giraffes look down")) == PAGES + 2, "the old index answers"
             [report] = await kb.search.reindex(["other"])
             assert (report.state, report.serving, report.chunks_embedded) == ("completed", name(api, "small"), 1)
 

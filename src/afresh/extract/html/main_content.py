@@ -196,6 +196,7 @@ KEPT_TAGS = frozenset(("html", "body", "main", "article", "pre", "code", "h1", "
 LARGE = 0.3  # elements with more of the text of a page are kept, whatever their names say
 LITTLE = 0.2
 MOST_LINKS = 0.35  # with more of its text in links, the main content is a list of links
+LONG_PROSE = 600  # characters outside of links: beside less text, a list of links is content
 LINK_SHARE, FEWEST_LINKS = 0.6, 2  # a block with more of its text in links is a list of links
 BLOCK_TAGS = frozenset(("ul", "ol", "div", "section", "aside", "article", "table", "tr", "dl"))
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -239,9 +240,12 @@ def drop_before_heading(main: LexborNode) -> None:
 
 
 def drop_link_lists(main: LexborNode) -> None:
-    """Remove blocks that consist of links, such as related pages, unless the main content is a list of links."""
+    """Remove blocks that consist of links, such as related pages, from a long text.
+
+    Where there is code, little text, or more links than text, links are content.
+    """
     links = main.css("a[href]")
-    if len(links) < FEWEST_LINKS or main.css_first("pre, code") is not None:  # in documentation, links are content
+    if len(links) < FEWEST_LINKS or main.css_first("pre, code") is not None or plain_size(main) < LONG_PROSE:
         return
     blocks: dict[int, tuple[LexborNode, list[int]]] = {}  # by id: an element, and the sizes of the links in it
     for link in links:
