@@ -244,7 +244,8 @@ async def test_one_source_alone_says_that_others_miss_vectors(
             )
             assert report.serving is not None
             assert report.serving.startswith(FAST)
-            assert len(await by_meaning(kb, "This page speaks of little, but giraffes look down")) == PAGES + 2, "the old index answers"
+            every = await by_meaning(kb, "This page speaks of little, but giraffes look down")
+            assert len(every) == PAGES + 2, "the old index answers"
             [report] = await kb.search.reindex(["other"])
             assert (report.state, report.serving, report.chunks_embedded) == ("completed", name(api, "small"), 1)
 
