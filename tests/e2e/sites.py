@@ -63,6 +63,8 @@ class BusySite(TinySite):
         self.last_at = 0.0
 
     async def _respond(self, request: "web.BaseRequest") -> "web.StreamResponse":
+        if request.path.endswith(SERVICE):  # each process reads these before its pages
+            return await super()._respond(request)
         self._now.append(request.path_qs)
         self.last_at = time.monotonic()
         if len(self._now) > self.most:
