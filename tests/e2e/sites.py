@@ -55,15 +55,16 @@ def looks(site: TinySite) -> Counter[str]:
 class BusySite(TinySite):
     """A site that notes how many requests it had at once, and those it was asked for while they waited."""
 
-    def __init__(self, *, port: int = 0, etags: bool = True) -> None:
+    def __init__(self, *, port: int = 0, etags: bool = True, aside: tuple[str, ...] = ()) -> None:
         super().__init__(port=port, etags=etags)
+        self.aside = aside  # ends of the paths that are not counted
         self.most = 0
         self._now: list[str] = []
         self.fullest: list[str] = []  # what was being answered when it was fullest
         self.last_at = 0.0
 
     async def _respond(self, request: "web.BaseRequest") -> "web.StreamResponse":
-        if request.path.endswith(SERVICE):  # each process reads these before its pages
+        if request.path.endswith(self.aside):
             return await super()._respond(request)
         self._now.append(request.path_qs)
         self.last_at = time.monotonic()

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.inprocess import InProcess
 from tests.e2e.library import EVERY_STORE, assert_sound, index_of, opened, rows
 from tests.e2e.program import Program, committed, ended
-from tests.e2e.sites import BusySite, lay, looks, star
+from tests.e2e.sites import SERVICE, BusySite, lay, looks, star
 
 from afresh.testing import TinySite
 
@@ -109,7 +109,7 @@ async def test_a_source_that_is_being_crawled_is_refused_to_a_second_process(sto
 @EVERY_STORE
 async def test_P9_F113_two_sources_on_one_host_share_it_politely(store: Path, work: type[InProcess]) -> None:
     """A20, B16: two processes, one host: together never more than its three at once, and nothing is lost."""
-    with BusySite() as site:
+    with BusySite(aside=SERVICE) as site:  # each process reads these files for itself (docs/howto/workers.md)
         for name in ("one", "two"):
             lay(site, {f"/{name}/": [f"/{name}/{n}" for n in range(25)]})
             lay(site, {f"/{name}/{n}": [] for n in range(25)})
